@@ -1,0 +1,1 @@
+"""Array libraries as data: what each can do, and how to make and read its arrays."""

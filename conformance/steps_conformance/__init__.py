@@ -1,0 +1,1 @@
+"""A numbered specification of gradient-processing steps and the suite that proves it."""

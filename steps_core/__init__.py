@@ -1,0 +1,3 @@
+"""Gradient-processing steps for any array library."""
+
+from ._version import __version__
