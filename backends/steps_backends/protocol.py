@@ -1,0 +1,71 @@
+"""What the suite asks of a backend."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .declaration import Declaration
+from .host import HostArray
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was found when a backend was really used.
+
+    Attributes:
+        runs: whether it can run here.
+        reason: why it cannot, in words with the way out; None where it runs.
+        version: the version of the library, where it could be asked.
+        deviations: where the declaration and reality disagree, one sentence each.
+    """
+
+    runs: bool
+    reason: str | None = None
+    version: str | None = None
+    deviations: tuple[str, ...] = ()
+
+
+class Backend(Protocol):
+    """One array library in one configuration on one device.
+
+    Making a backend imports nothing. Every method but ``probe`` may assume that the library is there.
+    Rows of JAX and of array-api-strict set switches of the whole process when they make an array or
+    call a function, so in one process use one row after the other, never two in turns within a case.
+    """
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the backend says about itself."""
+        ...
+
+    def probe(self) -> Probe:
+        """Use the library on the device, and compare what happens with the declaration."""
+        ...
+
+    def array(self, host: HostArray) -> Any:
+        """Return an array of this library with exactly these values, dtype and shape, on the device.
+
+        Raises:
+            TypeError: the library has no such dtype in this configuration.
+        """
+        ...
+
+    def read(self, array: Any) -> HostArray:
+        """Return the exact values of an array of this library."""
+        ...
+
+    def holds(self, value: Any) -> bool:
+        """Return whether value is an array of this library; its scalars are not arrays."""
+        ...
+
+    def device_of(self, array: Any) -> str:
+        """Return the device of an array, as a text that is equal for equal devices."""
+        ...
+
+    def synchronize(self, tree_leaves: Iterable[Any]) -> None:
+        """Wait until these arrays are computed."""
+        ...
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return function(*args), run in the way of this row; positional arguments are trees of arrays."""
+        ...
