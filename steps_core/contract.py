@@ -1,0 +1,216 @@
+"""The contract of a step: what every step is, takes and returns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from . import checks
+from .breakpoints import stop_here
+from .call import Call, Values, open_call
+from .descriptions import described
+from .errors import ArgumentError, LeafTypeError, shown
+from .leaves import Leaves, open_tree
+from .metadata import Metadata
+from .namespaces import dtype_name, quiet
+from .numerics.formats import holds
+from .state import State, StateView
+from .trees import Tree
+
+
+class StepResult(NamedTuple):
+    """What a call returns: the processed gradients (updates, of an end-to-end step) and the new state."""
+
+    gradients: Tree
+    state: State
+
+
+@runtime_checkable
+class StepLike(Protocol):
+    """What a chain asks of a step, so that steps of another copy of this package may stand in it."""
+
+    @property
+    def negates(self) -> bool:
+        """Whether the result is to be added to the weights."""
+
+    def init(self, weights: Tree) -> Any:
+        """Return the first state."""
+
+    def __call__(self, gradients: Tree, weights: Tree | None = None, state: Any = None) -> Any:
+        """Return the processed gradients and the new state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(ABC):
+    """One gradient-processing step: options that never change, checked when it is made.
+
+    A step holds no state, so one object may serve many models.
+
+    Args:
+        set_breakpoint: stop in the debugger (``sys.breakpointhook``) at the start of each call. Default False.
+        metadata: anything a user attaches; read-only, not part of equality. Default empty.
+    """
+
+    set_breakpoint: bool = field(default=False, repr=False)
+    metadata: Mapping[Any, Any] = field(default_factory=Metadata, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check and normalise the options."""
+        stops = False if self.set_breakpoint is None else self.set_breakpoint
+        self._set(set_breakpoint=checks.flag("set_breakpoint", stops), metadata=Metadata(self.metadata))
+        self._check_options()
+
+    @abstractmethod
+    def _check_options(self) -> None:
+        """Refuse bad options and normalise good ones with `_set`."""
+
+    def _set(self, **options: Any) -> None:
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    @abstractmethod
+    def negates(self) -> bool:
+        """Whether this is an end-to-end step, whose result is added to the weights."""
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether a call without weights is refused."""
+        return False
+
+    @property
+    def constrains(self) -> bool:
+        """Whether the result must reach the weights unchanged: a chain allows such a step only last."""
+        return False
+
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        """The entries of the state; none for a stateless step."""
+        return ()
+
+    @abstractmethod
+    def initial_state(self, weights: Leaves) -> State:
+        """Return the first state for opened weights."""
+
+    @abstractmethod
+    def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
+        """Return the processed wide gradients and the new state.
+
+        Args:
+            call: what the steps of this call share.
+            gradients: wide leaves, as the step before left them.
+            state: this step's own state.
+        """
+
+    def init(self, weights: Tree) -> State:
+        """Return the first state for these weights: plain dicts holding arrays and trees of arrays.
+
+        Args:
+            weights: tree of floating or complex arrays.
+
+        Raises:
+            LeafTypeError: a leaf is no such array.
+            TreeMismatchError: two leaves belong to different libraries.
+        """
+        return self.initial_state(open_tree(weights, "weights"))
+
+    def __call__(
+        self, gradients: Tree, weights: Tree | None = None, state: State | None = None
+    ) -> StepResult:
+        """Return the processed gradients and the new state; nothing given is written to.
+
+        Args:
+            gradients: tree of floating or complex arrays; None is "no gradient here".
+            weights: tree of the same structure and shapes, or None. Default None.
+            state: what ``init`` or the last call returned. Without one the step starts afresh, so a
+                training loop that drops the state restarts moments and counters at each call. Default None.
+
+        Raises:
+            LeafTypeError: a leaf is not a floating or complex array.
+            TreeMismatchError: gradients and weights differ in structure, shape, library or device.
+            StateError: the state is not one that this step made for such weights.
+            ArgumentError: the step needs weights and got none.
+        """
+        call, wide = open_call(gradients, weights)
+        if self.constrains and call.given_weights is not None:
+            _require_wide_enough(call.gradients, call.given_weights)
+        with quiet(call.xp):
+            if state is None:
+                state = self.initial_state(call.given_weights or call.gradients)
+            values, new_state = self.run(call, wide, StateView(state))
+            return StepResult(call.close(values), new_state)
+
+    def run(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
+        """Check what this step asks of a call, then advance: the door for chains and wrappers."""
+        if self.set_breakpoint:
+            stop_here(self, gradients, call.weights, state.value)
+        if self.needs_weights and call.weights is None:
+            raise missing_weights(self)
+        state.require(self.state_keys)
+        return self.advance(call, gradients, state)
+
+    def describe(self) -> dict[str, Any]:
+        """Return ``{"step": name, "options": {...}}``: JSON, from which `build` makes an equal step.
+
+        Only options that differ from their default are named. Floats are tagged hexadecimal texts.
+        """
+        return {"step": type(self).__name__, "options": described(self._options())}
+
+    def _options(self) -> dict[str, Any]:
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self) if f.name != "metadata"}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+
+def missing_weights(step: object) -> ArgumentError:
+    """Return the error for a step that got no weights and needs them."""
+    name = type(step).__name__
+    way_out = "call step(gradients, weights, state)"
+    return ArgumentError(
+        f"weights must be given, because {name} needs them here, got None (NoneType); {way_out}",
+        argument="weights",
+        rule="be given",
+        way_out=way_out,
+    )
+
+
+def _require_wide_enough(gradients: Leaves, weights: Leaves) -> None:
+    for index, (leaf, weight) in enumerate(zip(gradients.values, weights.values, strict=True)):
+        if leaf is None or weight is None:
+            continue
+        narrow, wide = dtype_name(leaf.dtype), dtype_name(weight.dtype)
+        if not holds(narrow, wide):
+            rule = f"be of a dtype that holds every {wide}, as {weights.path(index)} is"
+            way_out = "a rounded update would leave the constraint; cast the gradient to the weight's dtype first"
+            raise LeafTypeError(
+                f"{gradients.path(index)} must {rule}, got {shown(leaf)}; {way_out}",
+                argument="gradients",
+                rule=rule,
+                value=leaf,
+                way_out=way_out,
+                path=gradients.path(index),
+            )
+
+
+def check_end_to_end(step: StepLike) -> None:
+    """Refuse a step whose result is not to be added to the weights.
+
+    Args:
+        step: any step.
+
+    Raises:
+        ArgumentError: ``step.negates`` is False.
+
+    Example:
+        >>> from steps_core import AdamStep, check_end_to_end
+        >>> check_end_to_end(AdamStep())
+    """
+    if not step.negates:
+        way_out = "end the chain with ScalingStep(scale=-1.0) or ScalingStep(learning_rate=...)"
+        raise ArgumentError(
+            f"step must be end-to-end, so that its result can be added to the weights, got {shown(step)}, "
+            f"which keeps the gradient's sign; {way_out}",
+            argument="step",
+            rule="be end-to-end",
+            value=step,
+            way_out=way_out,
+        )

@@ -1,0 +1,136 @@
+"""The only door to array-api-compat: which library an array belongs to, and what depends on that."""
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import array_api_compat
+
+Array = Any
+Namespace = Any
+
+# array-api-compat's own look-ups go through functools caches, which warn under torch.compile.
+_NAMESPACES: dict[type, Namespace | None] = {}
+
+# Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
+_NOT_ARRAYS = {"MaskedArray", "matrix"}
+
+
+def namespace_of(value: Any) -> Namespace | None:
+    """Return the array-API namespace of an array, or None if value is not one."""
+    kind = type(value)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = _find_namespace(value)
+    return _NAMESPACES[kind]
+
+
+def _find_namespace(value: Any) -> Namespace | None:
+    if isinstance(value, type) or not array_api_compat.is_array_api_obj(value):
+        return None
+    if any(base.__name__ in _NOT_ARRAYS for base in type(value).__mro__):
+        return None
+    return array_api_compat.array_namespace(value)
+
+
+def library_name(xp: Namespace) -> str:
+    """Return the name of the library behind a namespace, such as ``torch``."""
+    name: str = xp.__name__
+    return name.rsplit("array_api_compat.", 1)[-1].split(".")[0]
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the plain name of a dtype of any library, such as ``float32``."""
+    name = getattr(dtype, "name", None)
+    return name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
+
+
+def device_of(array: Array) -> Any:
+    """Return the device of an array; None while JAX traces."""
+    return array_api_compat.device(array)
+
+
+def is_single_device(device: Any) -> bool:
+    """Return whether this is one known device rather than a JAX sharding or a traced unknown."""
+    return device is not None and not hasattr(device, "device_set")
+
+
+def to_device(array: Array, device: Any) -> Array:
+    """Return the array on a device of its own library."""
+    return array_api_compat.to_device(array, device)
+
+
+def astype(xp: Namespace, array: Array, dtype: Any) -> Array:
+    """Return the array in dtype; the same object where it has it already."""
+    return array if array.dtype == dtype else xp.astype(array, dtype)
+
+
+def as_array(xp: Namespace, value: Array) -> Array:
+    """Return the value as an array: NumPy's operations on 0-d arrays give scalars."""
+    return value if hasattr(value, "__setitem__") else xp.asarray(value)
+
+
+def copied(xp: Namespace, array: Array) -> Array:
+    """Return a copy that shares no memory with array."""
+    return xp.astype(array, array.dtype, copy=True)
+
+
+def quiet(xp: Namespace) -> AbstractContextManager[Any]:
+    """Return the context in which valid input raises no floating-point warning.
+
+    Only NumPy, and the strict namespace that is built on it, warn. For the others the context is
+    empty: ``numpy.errstate`` would break ``torch.compile(fullgraph=True)``.
+    """
+    if library_name(xp) in ("numpy", "array_api_strict"):
+        errstate: AbstractContextManager[Any] = sys.modules["numpy"].errstate(all="ignore")
+        return errstate
+    return nullcontext()
+
+
+def detached(array: Array) -> Array:
+    """Return the array as a constant for automatic differentiation."""
+    if hasattr(array, "detach"):
+        return array.detach()
+    if is_traced_by_jax(array):
+        return sys.modules["jax"].lax.stop_gradient(array)
+    return array
+
+
+def requires_grad(array: Array) -> bool:
+    """Return whether PyTorch would record operations on this array."""
+    return bool(getattr(array, "requires_grad", False)) and sys.modules["torch"].is_grad_enabled()
+
+
+def is_traced_by_jax(array: Any) -> bool:
+    """Return whether this is an abstract value inside a JAX transformation."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.core.Tracer)
+
+
+def is_tracing(array: Any) -> bool:
+    """Return whether a library is recording this code instead of running it."""
+    torch = sys.modules.get("torch")
+    return is_traced_by_jax(array) or (torch is not None and bool(torch.compiler.is_compiling()))
+
+
+def to_numpy(array: Array) -> Any:
+    """Return the values as a NumPy array on the host, waiting for the device."""
+    import numpy
+
+    if array_api_compat.is_torch_array(array):
+        array = array.detach().cpu()
+    elif array_api_compat.is_cupy_array(array):
+        array = array.get()
+    elif not (array_api_compat.is_numpy_array(array) or array_api_compat.is_jax_array(array)):
+        default = array.__array_namespace__().__array_namespace_info__().default_device()
+        array = array.to_device(default)
+    return numpy.asarray(array)
+
+
+def from_numpy(values: Any, like: Array) -> Array:
+    """Return NumPy values as an array of the library, device and sharding of like."""
+    xp = namespace_of(like)
+    if xp is None:
+        raise AssertionError(f"{type(like).__name__} is no array")
+    if array_api_compat.is_jax_array(like):
+        return sys.modules["jax"].device_put(values, like.sharding)
+    return xp.asarray(values, device=device_of(like))

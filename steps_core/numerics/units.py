@@ -1,0 +1,29 @@
+"""Units of a leaf: the parts, such as the weights of one output, that have a norm or a mean of their own."""
+
+from collections.abc import Sequence
+
+UnitAxis = str | int | tuple[int, ...]
+
+
+def reduced_axes(shape: Sequence[int], unit_axis: UnitAxis) -> tuple[int, ...]:
+    """Return the axes that a unit stretches over; all of them where the whole leaf is one unit.
+
+    "auto" follows Brock et al. 2021, with the output axis last. Explicit axes are the ones kept.
+
+    Raises:
+        IndexError: a leaf of rank 2 or more lacks a kept axis; the text says which.
+    """
+    rank = len(shape)
+    whole = tuple(range(rank))
+    if unit_axis == "auto":
+        if sum(length > 1 for length in shape) <= 1:
+            return whole
+        return (0,) if rank <= 3 else whole[:-1]
+    if rank <= 1:
+        return whole
+    axes = (unit_axis,) if isinstance(unit_axis, int) else tuple(unit_axis)  # type: ignore[arg-type]
+    for axis in axes:
+        if not -rank <= axis < rank:  # type: ignore[operator]
+            raise IndexError(f"axis {axis} of a leaf of rank {rank}")
+    kept = {axis % rank for axis in axes}  # type: ignore[operator]
+    return tuple(axis for axis in whole if axis not in kept)

@@ -1,0 +1,34 @@
+"""The steps, one rule a file."""
+
+from .adam import AdamStep
+from .centering import CenteringStep
+from .chain import ChainedStep
+from .clipping import GradientClippingStep
+from .constraint import ConstraintStep
+from .momentum import MomentumStep
+from .monitor import MonitorStep
+from .rmsprop import RMSPropStep
+from .scaling import ScalingStep
+from .sgd import SGDStep
+from .skip_non_finite import SkipNonFiniteStep
+from .weight_decay import WeightDecayStep
+
+STEPS = {
+    step.__name__: step
+    for step in (
+        AdamStep,
+        CenteringStep,
+        ChainedStep,
+        ConstraintStep,
+        GradientClippingStep,
+        MomentumStep,
+        MonitorStep,
+        RMSPropStep,
+        SGDStep,
+        ScalingStep,
+        SkipNonFiniteStep,
+        WeightDecayStep,
+    )
+}
+
+__all__ = ["STEPS", *STEPS]

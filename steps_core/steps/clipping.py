@@ -1,0 +1,189 @@
+"""Gradient clipping in four variants."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checks
+from ..call import Call, Values, per_kind
+from ..contract import Step
+from ..errors import TreeMismatchError
+from ..leaves import Leaves
+from ..namespaces import Array, Namespace, device_of
+from ..numerics.formats import constant, format_of
+from ..numerics.joint import moved
+from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
+from ..numerics.norms import scaled_norm, square_sums
+from ..numerics.units import reduced_axes
+from ..state import State, StateView
+
+VARIANTS = {
+    "per-parameter": "per-weight",
+    "per-weight": "per-weight",
+    "per-layer": "per-layer",
+    "global": "global",
+    "per-parameter-relative": "per-weight-relative",
+    "per-weight-relative": "per-weight-relative",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientClippingStep(Step):
+    """Limit the gradients, so that no element, leaf, unit or tree is larger than a threshold.
+
+    per-weight (or per-parameter):   g' = g limited to [-t, t]; complex: to modulus t, phase kept
+    per-layer:                       g' = g * min(1, t / |g|)            with |g| the L2 norm of the leaf
+    global:                          g' = g * min(1, t / |all g|)        with one norm over the whole tree
+    per-weight-relative:             g' = g * min(1, t * max(|w|, epsilon) / |g|)   for each unit of a leaf
+
+    A norm within its limit leaves the bits as they are. The norms are right for every finite input, also
+    where their squares overflow or underflow. NaN makes every element under its norm NaN; an infinite
+    norm makes finite elements 0 and infinite ones NaN; per-weight keeps NaN and limits infinity to t.
+
+    Args:
+        variant: one of the names above, also per-parameter-relative; None: no clipping. Default
+            "per-parameter", the same as "per-weight".
+        threshold: t, at least 0, in the unit of the gradients (relative: in units of the weights' norm).
+            0 gives zeros; None or infinity: no clipping. Default 1.0.
+        epsilon: floor of the weights' norm in the relative variant, at least 0; None is 0. Default 1e-3.
+        unit_axis: which axes tell the units of a leaf apart, in the relative variant. "auto": the output
+            axis is last; 0: it is first, as in PyTorch; an int or tuple: these. Default "auto".
+        set_breakpoint, metadata: as of every step.
+
+    The relative variant needs weights. State: ``{}``.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: an option breaks its rule.
+        TreeMismatchError: a leaf lacks the axis that unit_axis names.
+
+    References:
+        Pascanu, Mikolov and Bengio 2012, "On the difficulty of training recurrent neural networks".
+        Brock, De, Smith and Simonyan 2021, "High-Performance Large-Scale Image Recognition Without
+        Normalization".
+
+    Example:
+        >>> import numpy as np
+        >>> GradientClippingStep(variant="global", threshold=1.0)(np.asarray([3.0, 4.0])).gradients
+        array([0.6, 0.8])
+    """
+
+    variant: str | None = "per-parameter"
+    threshold: float | None = 1.0
+    epsilon: float | None = 1e-3
+    unit_axis: Any = "auto"
+
+    def _check_options(self) -> None:
+        if self.variant is not None:
+            self._set(variant=VARIANTS[checks.choice("variant", self.variant, tuple(VARIANTS))])
+        if self.threshold is not None:
+            way_out = "pass 0 to zero every gradient, or None to switch clipping off"
+            self._set(threshold=checks.non_negative("threshold", self.threshold, way_out=way_out))
+        epsilon = 0.0 if self.epsilon is None else self.epsilon
+        self._set(
+            epsilon=checks.finite_non_negative("epsilon", epsilon),
+            unit_axis=checks.unit_axis("unit_axis", self.unit_axis),
+        )
+
+    @property
+    def negates(self) -> bool:
+        """Always False: clipping keeps the sign."""
+        return False
+
+    @property
+    def _is_identity(self) -> bool:
+        return self.variant is None or self.threshold is None or self.threshold == math.inf
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether the variant is relative to the weights."""
+        return self.variant == "per-weight-relative" and not self._is_identity
+
+    def initial_state(self, weights: Leaves) -> State:
+        """Return no state."""
+        return {}
+
+    def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
+        """Return the clipped gradients."""
+        if self._is_identity:
+            return gradients, {}
+        assert self.threshold is not None
+        if self.threshold == 0:
+            return [None if leaf is None else zeroed(call.xp, leaf) for leaf in gradients], {}
+        if self.variant == "global":
+            return _clip_global(call, gradients, self.threshold), {}
+        return [
+            None if leaf is None else self._clip_leaf(call, index, leaf)
+            for index, leaf in enumerate(gradients)
+        ], {}
+
+    def _clip_leaf(self, call: Call, index: int, leaf: Array) -> Array:
+        assert self.threshold is not None
+        if self.variant == "per-weight":
+            return clip_elements(call.xp, leaf, self.threshold)
+        if self.variant == "per-layer":
+            return clip_units(call.xp, leaf, self.threshold, tuple(range(leaf.ndim)))
+        axes = unit_axes_of(call, index, leaf, self.unit_axis)
+        assert self.epsilon is not None
+        return clip_units_relative(call.xp, leaf, call.weight(index), self.threshold, self.epsilon, axes)
+
+
+def _clip_global(call: Call, gradients: Values, threshold: float) -> Values:
+    norm = call.global_norm(gradients)
+    if norm is None:
+        return gradients
+    limit = limit_norm(call.xp, norm, threshold)
+    home = device_of(limit.ratio)
+
+    def limit_for(leaf: Array) -> Any:
+        converted = in_format(call.xp, limit, format_of(leaf))
+        device = device_of(leaf)
+        return converted if device == home else moved(converted, device)
+
+    limit_of_kind = per_kind(limit_for)
+    return [
+        None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients
+    ]
+
+
+def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[int, ...]:
+    """Return the axes that a unit of a leaf stretches over; an axis that the leaf lacks is refused by path."""
+    try:
+        return reduced_axes(leaf.shape, unit_axis)
+    except IndexError:
+        rule = f"have the axis {unit_axis} that unit_axis names"
+        way_out = 'choose an axis that every leaf of rank 2 and up has, or "auto"'
+        raise TreeMismatchError(
+            f"{call.path(index)} must {rule}, got rank {leaf.ndim} (shape {tuple(leaf.shape)}); {way_out}",
+            argument="unit_axis",
+            rule=rule,
+            value=unit_axis,
+            way_out=way_out,
+            path=call.path(index),
+        ) from None
+
+
+def zeroed(xp: Namespace, leaf: Array) -> Array:
+    """Return zeros; a zero keeps its sign, as its norm is within the threshold 0."""
+    return xp.where(leaf == 0, leaf, xp.zeros_like(leaf))
+
+
+def clip_elements(xp: Namespace, leaf: Array, threshold: float) -> Array:
+    """Return each element limited to [-threshold, threshold], or a complex one to that modulus."""
+    if xp.isdtype(leaf.dtype, "complex floating"):
+        return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, ())), threshold))
+    most = constant(threshold, format_of(leaf))
+    return xp.where(leaf > most, most, xp.where(leaf < -most, -most, leaf))
+
+
+def clip_units(xp: Namespace, leaf: Array, threshold: float, axes: tuple[int, ...]) -> Array:
+    """Return the leaf with the norm over these axes limited to threshold."""
+    return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, axes)), threshold))
+
+
+def clip_units_relative(
+    xp: Namespace, leaf: Array, weight: Array, threshold: float, epsilon: float, axes: tuple[int, ...]
+) -> Array:
+    """Return the leaf with the norm over these axes limited to threshold * max(norm of the weight, epsilon)."""
+    norm = scaled_norm(xp, square_sums(xp, leaf, axes))
+    reference = at_least(xp, scaled_norm(xp, square_sums(xp, weight, axes)), epsilon)
+    return apply_limit(xp, leaf, limit_norm(xp, norm, threshold, reference))

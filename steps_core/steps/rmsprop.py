@@ -1,0 +1,154 @@
+"""RMSProp, with the options of centring, momentum and decoupled weight decay."""
+
+from dataclasses import dataclass
+
+from .. import checks
+from ..call import Call, Scalar, Values, per_kind, scalar_for
+from ..contract import Step
+from ..elementwise import advance_leaves
+from ..leaves import Leaves
+from ..namespaces import Array, Namespace
+from ..numerics.moments import (
+    at_most_largest,
+    next_average,
+    next_second_moment,
+    next_trace,
+    quotient_or_zero,
+)
+from ..numerics.norms import safe_sqrt, squared_magnitude
+from ..schedules import checked_rate
+from ..state import State, StateView, zeros_like
+from .rates import Rate, advance_rate, initial_rate_state, rate_keys, rate_negates
+
+
+@dataclass(frozen=True, kw_only=True)
+class RMSPropStep(Step):
+    """RMSProp: an end-to-end step that divides each gradient by a running root mean square.
+
+    v = min(decay * v + (1 - decay) * |g|^2, largest finite number)
+    s = v                                         centered: max(v - |mean|^2, 0), mean = decay * mean + (1 - decay) * g
+    d = g / sqrt(s + epsilon)                     epsilon_inside=False: g / (sqrt(s) + epsilon)
+    b = momentum * b + d;  d' = b                 nesterov: d' = d + momentum * b;  momentum 0: d' = d
+    u = -learning_rate * (d' + weight_decay * w)
+
+    Args:
+        learning_rate: finite number, or schedule of the step count. Default 1e-3.
+        decay: weight of the past in v and the mean, at least 0 and below 1. Default 0.9.
+        epsilon: at least 0; in the unit of the gradients, squared where it stands inside. Default 1e-8.
+        epsilon_inside: add epsilon under the root instead of to it. Default True.
+        centered: subtract the squared mean. Default False.
+        momentum: at least 0 and below 1. Default 0.
+        nesterov: look one step ahead; needs momentum. Default False.
+        weight_decay: decoupled, times the rate, at least 0; not 0 needs weights. Default 0.
+        set_breakpoint, metadata: as of every step.
+
+    Libraries differ in where epsilon stands and in the default of decay (0.9 or 0.99).
+
+    State: ``second_moment`` (v, real); with centered ``mean``; with momentum ``momentum`` (b, without the
+    rate); with a schedule ``count``. float32 at least.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: an option breaks its rule.
+
+    References:
+        Tieleman and Hinton 2012, "Lecture 6.5: rmsprop". Graves 2013, "Generating Sequences With
+        Recurrent Neural Networks" (centred).
+
+    Example:
+        >>> import numpy as np
+        >>> step = RMSPropStep(learning_rate=0.1, decay=0.0, epsilon=0.0)
+        >>> step(np.asarray([3.0, -4.0])).gradients
+        array([-0.1,  0.1])
+    """
+
+    learning_rate: Rate = 1e-3
+    decay: float = 0.9
+    epsilon: float = 1e-8
+    epsilon_inside: bool = True
+    centered: bool = False
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def _check_options(self) -> None:
+        self._set(
+            learning_rate=checked_rate("learning_rate", self.learning_rate),
+            decay=checks.decay_rate("decay", self.decay),
+            epsilon=checks.finite_non_negative("epsilon", self.epsilon),
+            epsilon_inside=checks.flag("epsilon_inside", self.epsilon_inside),
+            centered=checks.flag("centered", self.centered),
+            momentum=checks.decay_rate("momentum", self.momentum),
+            nesterov=checks.flag("nesterov", self.nesterov),
+            weight_decay=checks.finite_non_negative("weight_decay", self.weight_decay),
+        )
+        checks.nesterov_has_momentum(self.nesterov, self.momentum)
+
+    @property
+    def negates(self) -> bool:
+        """True unless the rate is a number below 0."""
+        return rate_negates(self.learning_rate)
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether weights decay."""
+        return self.weight_decay != 0
+
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        """The moments that the options ask for, and the counter of a schedule."""
+        return (*self._moments, *rate_keys(self.learning_rate))
+
+    @property
+    def _moments(self) -> dict[str, bool]:
+        """The names of the moments, and whether each is real."""
+        asked = {"second_moment": True, "mean": self.centered, "momentum": self.momentum != 0}
+        return {key: key == "second_moment" for key, is_asked in asked.items() if is_asked}
+
+    def initial_state(self, weights: Leaves) -> State:
+        """Return moments of zeros."""
+        moments = {key: zeros_like(weights, real=real) for key, real in self._moments.items()}
+        return {**moments, **initial_rate_state(self.learning_rate, weights)}
+
+    def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
+        """Return the updates and the advanced moments."""
+        rate, count = advance_rate(call, "learning_rate", self.learning_rate, state)
+        rate_of = per_kind(lambda leaf: scalar_for(call.xp, rate, leaf))
+        epsilon_of = per_kind(lambda leaf: scalar_for(call.xp, self.epsilon, leaf))
+
+        def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
+            named = dict(zip(self._moments, moments, strict=True))
+            scalars = rate_of(gradient), epsilon_of(gradient)
+            update, advanced = rmsprop_kernel(call.xp, gradient, weight, named, *scalars, self)
+            return update, *(advanced[key] for key in named)
+
+        old = {key: state.leaves(call, key, real=real) for key, real in self._moments.items()}
+        updates, moments = advance_leaves(call, gradients, old, kernel)
+        return updates, {**moments, **count}
+
+
+def rmsprop_kernel(
+    xp: Namespace,
+    g: Array,
+    w: Array | None,
+    moments: dict[str, Array],
+    rate: Scalar,
+    epsilon: Scalar,
+    options: RMSPropStep,
+) -> tuple[Array, dict[str, Array]]:
+    """Return the update of one leaf and its new moments, by the equations of `RMSPropStep`."""
+    v = next_second_moment(xp, moments["second_moment"], g, options.decay)
+    advanced = {"second_moment": v}
+    if options.centered:
+        advanced["mean"] = next_average(moments["mean"], g, options.decay)
+        squared_mean = at_most_largest(xp, squared_magnitude(xp, advanced["mean"]))
+        v = xp.maximum(v - squared_mean, xp.zeros_like(v))
+    divisor = safe_sqrt(xp, v + epsilon) if options.epsilon_inside else safe_sqrt(xp, v) + epsilon
+    direction = quotient_or_zero(xp, g, divisor)
+    if options.momentum != 0:
+        advanced["momentum"], direction = next_trace(
+            moments["momentum"], direction, options.momentum, nesterov=options.nesterov
+        )
+    update = -rate * direction
+    if w is not None and options.weight_decay != 0:
+        update = update - (rate * options.weight_decay) * w
+    return update, advanced

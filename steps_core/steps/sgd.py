@@ -1,0 +1,108 @@
+"""Stochastic gradient descent, with or without momentum."""
+
+from dataclasses import dataclass
+
+from .. import checks
+from ..call import Call, Scalar, Values, per_kind, scalar_for
+from ..contract import Step
+from ..elementwise import advance_leaves
+from ..leaves import Leaves
+from ..namespaces import Array
+from ..numerics.moments import next_trace
+from ..schedules import checked_rate
+from ..state import State, StateView, zeros_like
+from .rates import Rate, advance_rate, initial_rate_state, rate_keys, rate_negates
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGDStep(Step):
+    """Gradient descent: an end-to-end step, minus the rate times the gradient or its momentum.
+
+    b = momentum * b + g;  d = b                  nesterov: d = g + momentum * b;  momentum 0: d = g
+    u = -learning_rate * (d + weight_decay * w)
+
+    Args:
+        learning_rate: finite number, or schedule of the step count. Default 1e-2.
+        momentum: at least 0 and below 1. Default 0.
+        nesterov: look one step ahead; needs momentum. Default False.
+        weight_decay: decoupled from the momentum, times the rate, at least 0; not 0 needs weights. Default 0.
+        set_breakpoint, metadata: as of every step.
+
+    State: with momentum ``momentum`` (b, float32 at least); with a schedule ``count``; else ``{}``.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: an option breaks its rule.
+
+    References:
+        Sutskever, Martens, Dahl and Hinton 2013, "On the importance of initialization and momentum in
+        deep learning".
+
+    Example:
+        >>> import numpy as np
+        >>> SGDStep(learning_rate=0.5)(np.asarray([1.0, -2.0])).gradients
+        array([-0.5,  1. ])
+    """
+
+    learning_rate: Rate = 1e-2
+    momentum: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def _check_options(self) -> None:
+        self._set(
+            learning_rate=checked_rate("learning_rate", self.learning_rate),
+            momentum=checks.decay_rate("momentum", self.momentum),
+            nesterov=checks.flag("nesterov", self.nesterov),
+            weight_decay=checks.finite_non_negative("weight_decay", self.weight_decay),
+        )
+        checks.nesterov_has_momentum(self.nesterov, self.momentum)
+
+    @property
+    def negates(self) -> bool:
+        """True unless the rate is a number below 0."""
+        return rate_negates(self.learning_rate)
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether weights decay."""
+        return self.weight_decay != 0
+
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        """The momentum and the counter that the options ask for."""
+        return (*self._moments, *rate_keys(self.learning_rate))
+
+    @property
+    def _moments(self) -> tuple[str, ...]:
+        return ("momentum",) if self.momentum != 0 else ()
+
+    def initial_state(self, weights: Leaves) -> State:
+        """Return a momentum of zeros, where there is one."""
+        moments = {key: zeros_like(weights) for key in self._moments}
+        return {**moments, **initial_rate_state(self.learning_rate, weights)}
+
+    def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
+        """Return the updates and the advanced momentum."""
+        rate, count = advance_rate(call, "learning_rate", self.learning_rate, state)
+        rate_of = per_kind(lambda leaf: scalar_for(call.xp, rate, leaf))
+
+        def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
+            return sgd_kernel(gradient, weight, moments, rate_of(gradient), self)
+
+        old = {key: state.leaves(call, key) for key in self._moments}
+        updates, moments = advance_leaves(call, gradients, old, kernel)
+        return updates, {**moments, **count}
+
+
+def sgd_kernel(
+    g: Array, w: Array | None, moments: tuple[Array, ...], rate: Scalar, options: SGDStep
+) -> tuple[Array, ...]:
+    """Return the update of one leaf and its new momentum, by the equations of `SGDStep`."""
+    direction, new_moments = g, moments
+    if moments:
+        trace, direction = next_trace(moments[0], g, options.momentum, nesterov=options.nesterov)
+        new_moments = (trace,)
+    update = -rate * direction
+    if w is not None and options.weight_decay != 0:
+        update = update - (rate * options.weight_decay) * w
+    return update, *new_moments

@@ -1,0 +1,160 @@
+"""The only door to optree: flattening and rebuilding trees, and naming the place where two differ.
+
+A tree is a nested dict, list, tuple, namedtuple, OrderedDict, a class known to optree, a class given
+to `register_container`, a class known to JAX, or one bare array. ``None`` is a leaf.
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import optree
+
+from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, shown
+
+Tree = Any
+Structure = optree.PyTreeSpec
+
+# Each copy of this package keeps its own register of containers.
+_REGISTER = __name__
+
+
+def flatten(tree: Tree) -> tuple[list[Any], Structure]:
+    """Return the leaves of a tree and what is needed to rebuild it."""
+    leaves, structure = _flatten(tree)
+    unopened = {type(leaf): leaf for leaf in leaves if _opens_in_jax(leaf)}
+    if not unopened:
+        return leaves, structure
+    for example in unopened.values():
+        _register_from_jax(type(example))
+    return flatten(tree)
+
+
+def _flatten(tree: Tree) -> tuple[list[Any], Structure]:
+    try:
+        return optree.tree_flatten(tree, none_is_leaf=True, namespace=_REGISTER)
+    except RecursionError:
+        raise ArgumentError(
+            "a tree must not contain itself, and must be nested less than about 1,000 levels deep",
+            rule="not contain itself",
+            way_out="remove the cycle",
+        ) from None
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Tree:
+    """Return the tree of that structure with these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def leaf_paths(structure: Structure, root: str) -> list[str]:
+    """Return where each leaf stands, such as ``gradients['layer1']['bias']``."""
+    return [accessor.codify(root) for accessor in structure.accessors()]
+
+
+def register_container(
+    kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]
+) -> None:
+    """Make a class a container of trees.
+
+    Args:
+        kind: the class.
+        flatten: takes an instance; returns its children and the rest, as ``(children, metadata)`` or
+            ``(children, metadata, entries)``; entries are the children's names in error texts.
+        unflatten: takes metadata and children; returns an instance.
+
+    Raises:
+        ArgumentTypeError: kind is not a class.
+        ArgumentError: the class is a container already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, left, right):
+        ...         self.left, self.right = left, right
+        >>> register_container(Pair, lambda p: ((p.left, p.right), None), lambda _, both: Pair(*both))
+    """
+    if not isinstance(kind, type):
+        raise ArgumentTypeError(
+            f"kind must be a class, got {shown(kind)}; pass the class itself",
+            argument="kind",
+            rule="be a class",
+            value=kind,
+            way_out="pass the class itself",
+        )
+    try:
+        optree.register_pytree_node(kind, flatten, unflatten, namespace=_REGISTER)
+    except ValueError as error:
+        raise ArgumentError(
+            f"kind must not be a container already, got {kind.__name__}: {error}; leave this call out",
+            argument="kind",
+            rule="not be a container already",
+            value=kind,
+            way_out="leave this call out",
+        ) from error
+
+
+def _opens_in_jax(leaf: Any) -> bool:
+    jax = sys.modules.get("jax")
+    if jax is None or leaf is None or hasattr(leaf, "dtype"):
+        return False
+    return not jax.tree_util.all_leaves([leaf])
+
+
+def _register_from_jax(kind: type) -> None:
+    util = sys.modules["jax"].tree_util
+
+    def flatten(container: Any) -> tuple[Any, Any, Any]:
+        keyed, treedef = util.tree_flatten_with_path(container, is_leaf=lambda node: node is not container)
+        entries = tuple(util.keystr(path).strip(".[]'\"") for path, _ in keyed)
+        return tuple(child for _, child in keyed), treedef, entries
+
+    optree.register_pytree_node(
+        kind,
+        flatten,
+        lambda treedef, children: treedef.unflatten(children),
+        path_entry_type=optree.GetAttrEntry,
+        namespace=_REGISTER,
+    )
+
+
+def require_same_structure(name: str, structure: Structure, other_name: str, other: Structure) -> None:
+    """Refuse two trees of different structure, naming the first place where they part."""
+    if structure == other:
+        return
+    path, here, there = _first_difference(structure, other, "")
+    left, right = f"{name}{path}", f"{other_name}{path}"
+    raise TreeMismatchError(
+        f"{name} and {other_name} must have the same tree structure, got {here} at {left} "
+        f"and {there} at {right}; give both the same containers and keys",
+        argument=other_name,
+        rule=f"have the tree structure of {name}",
+        way_out="give both the same containers and keys",
+        path=right,
+    )
+
+
+def _first_difference(a: Structure, b: Structure, path: str) -> tuple[str, str, str]:
+    if a.type is not b.type or a.is_leaf() or b.is_leaf():
+        return path, _node_text(a), _node_text(b)
+    ours, theirs = _children(a, path), _children(b, path)
+    for place in [*ours, *theirs]:
+        if place not in ours:
+            return place, "nothing", _node_text(theirs[place])
+        if place not in theirs:
+            return place, _node_text(ours[place]), "nothing"
+        if ours[place] != theirs[place]:
+            return _first_difference(ours[place], theirs[place], place)
+    return path, f"{_node_text(a)} with other fixed parts", _node_text(b)
+
+
+def _children(structure: Structure, path: str) -> dict[str, Structure]:
+    one_level = structure.one_level()
+    if one_level is None:
+        return {}
+    places = [accessor.codify(path) for accessor in one_level.accessors()]
+    return dict(zip(places, structure.children(), strict=True))
+
+
+def _node_text(structure: Structure) -> str:
+    if structure.is_leaf():
+        return "a leaf"
+    return f"a {structure.type.__name__} of {structure.num_children}"
