@@ -9,7 +9,8 @@ import array_api_compat
 Array = Any
 Namespace = Any
 
-# array-api-compat's own look-ups go through functools caches, which warn under torch.compile.
+# array-api-compat's own look-ups go through functools caches, which warn under torch.compile; what is
+# needed inside a call is therefore answered here for PyTorch.
 _NAMESPACES: dict[type, Namespace | None] = {}
 
 # Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
@@ -44,9 +45,15 @@ def dtype_name(dtype: Any) -> str:
     return name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
 
 
+def is_torch(array: Array) -> bool:
+    """Return whether this is a PyTorch tensor."""
+    xp = namespace_of(array)
+    return xp is not None and library_name(xp) == "torch"
+
+
 def device_of(array: Array) -> Any:
     """Return the device of an array; None while JAX traces."""
-    return array_api_compat.device(array)
+    return array.device if is_torch(array) else array_api_compat.device(array)
 
 
 def is_single_device(device: Any) -> bool:
@@ -56,12 +63,22 @@ def is_single_device(device: Any) -> bool:
 
 def to_device(array: Array, device: Any) -> Array:
     """Return the array on a device of its own library."""
-    return array_api_compat.to_device(array, device)
+    return array.to(device) if is_torch(array) else array_api_compat.to_device(array, device)
 
 
 def astype(xp: Namespace, array: Array, dtype: Any) -> Array:
     """Return the array in dtype; the same object where it has it already."""
     return array if array.dtype == dtype else xp.astype(array, dtype)
+
+
+def part_of(array: Array, axis: int, start: int, stop: int) -> Array:
+    """Return a view of a range of the first or second axis.
+
+    PyTorch's own indexing asks the CUDA driver even for a fake tensor, so tensors are narrowed.
+    """
+    if is_torch(array):
+        return array.narrow(axis, start, stop - start)
+    return array[start:stop, ...] if axis == 0 else array[:, start:stop, ...]
 
 
 def as_array(xp: Namespace, value: Array) -> Array:
@@ -116,7 +133,7 @@ def to_numpy(array: Array) -> Any:
     """Return the values as a NumPy array on the host, waiting for the device."""
     import numpy
 
-    if array_api_compat.is_torch_array(array):
+    if is_torch(array):
         array = array.detach().cpu()
     elif array_api_compat.is_cupy_array(array):
         array = array.get()

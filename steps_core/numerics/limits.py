@@ -47,7 +47,7 @@ def limit_norm(
             for own in (form.big_exponent, 0, form.small_exponent)
         )
         ratio = xp.where(reference.is_big, big, xp.where(reference.is_middle, middle, small))
-    is_kept = is_zero | (ratio >= 2.0**-form.smallest_normal_exponent)
+    is_kept = xp.logical_or(is_zero, ratio >= 2.0**-form.smallest_normal_exponent)
     return Limit(is_kept, ratio)
 
 
@@ -85,8 +85,8 @@ def at_least(xp: Namespace, norm: ScaledNorm, floor: float) -> ScaledNorm:
     is_below = norm.root < by_range(xp, norm, xp.ones_like(norm.root), (big, middle, small))
     return ScaledNorm(
         xp.where(is_below, constant(floor * 2.0**-exponent, form), norm.root),
-        (norm.is_big & ~is_below) | (is_below & is_big),
-        (norm.is_middle & ~is_below) | (is_below & is_middle),
+        xp.where(is_below, xp.full_like(norm.is_big, is_big), norm.is_big),
+        xp.where(is_below, xp.full_like(norm.is_middle, is_middle), norm.is_middle),
     )
 
 

@@ -71,7 +71,7 @@ def _squares_by_range(xp: Namespace, x: Array, form: FloatFormat) -> tuple[Array
     is_small = magnitude < form.small_below
     # NaN is neither big nor small, so it reaches the middle sum.
     big = xp.where(is_big, x * 2.0**-form.big_exponent, 0.0)
-    middle = xp.where(is_big | is_small, 0.0, x)
+    middle = xp.where(xp.logical_or(is_big, is_small), 0.0, x)
     small = xp.where(is_small, x * 2.0**-form.small_exponent, 0.0)
     return big * big, middle * middle, small * small
 
@@ -96,10 +96,11 @@ def scaled_norm(xp: Namespace, sums: SquareSums) -> ScaledNorm:
     """Return the norm that belongs to the sums."""
     form = format_of(sums.big)
     is_big = sums.big != 0
-    is_middle = (sums.middle != 0) & ~is_big
-    # Compilers fold x * 2^a * 2^a into x * 4^a, which underflows, so the factor goes in before squaring.
-    middle_beside_big = safe_sqrt(xp, sums.middle) * 2.0**-form.big_exponent
-    small_beside_middle = safe_sqrt(xp, sums.small) * 2.0**form.small_exponent
+    is_middle = xp.logical_and(sums.middle != 0, xp.logical_not(is_big))
+    # Compilers fold constant factors over products, also (x * 2^a) * (x * 2^a) into x * x * 4^a, which
+    # underflows. They do not look through a choice.
+    middle_beside_big = xp.where(is_big, safe_sqrt(xp, sums.middle) * 2.0**-form.big_exponent, 0.0)
+    small_beside_middle = xp.where(is_middle, safe_sqrt(xp, sums.small) * 2.0**form.small_exponent, 0.0)
     squared = xp.where(
         is_big,
         sums.big + middle_beside_big * middle_beside_big,

@@ -2,7 +2,7 @@
 
 import math
 
-from ..namespaces import Array, Namespace
+from ..namespaces import Array, Namespace, part_of
 
 
 def block_length(length: int) -> int:
@@ -25,17 +25,13 @@ def two_level_sum(xp: Namespace, x: Array, axis: int) -> Array:
         return xp.sum(x, axis=axis)
     block = block_length(length)
     whole = length // block * block
-    blocks = _part(x, axis, 0, whole)
+    blocks = part_of(x, axis, 0, whole)
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     blocks = xp.reshape(blocks, (*before, whole // block, block, *after))
     total = xp.sum(xp.sum(blocks, axis=axis + 1), axis=axis)
     if whole == length:
         return total
-    return total + xp.sum(_part(x, axis, whole, length), axis=axis)
-
-
-def _part(x: Array, axis: int, start: int, stop: int) -> Array:
-    return x[start:stop, ...] if axis == 0 else x[:, start:stop, ...]
+    return total + xp.sum(part_of(x, axis, whole, length), axis=axis)
 
 
 def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
@@ -44,7 +40,7 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
         return x
     kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
     shape = tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
-    if math.prod(x.shape[axis] for axis in axes) == 0:
+    if math.prod([x.shape[axis] for axis in axes]) == 0:
         return xp.sum(x, axis=axes, keepdims=True)
     if not kept:
         return xp.reshape(two_level_sum(xp, xp.reshape(x, (-1,)), 0), shape)
@@ -68,7 +64,7 @@ def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
 
     mean = sum(x) / n, or n' / n * sum(x / n') with n' the power of two above n where sum(x) is not finite
     """
-    count = math.prod(x.shape[axis] for axis in axes)
+    count = math.prod([x.shape[axis] for axis in axes])
     plain = sum_over(xp, x, axes) / count
     power = 2.0 ** math.ceil(math.log2(count)) if count > 1 else 1.0
     scaled = sum_over(xp, x / power, axes) * (power / count)

@@ -61,7 +61,7 @@ class MonitorStep(Step):
             return gradients, {"norm": old_norm, "finite": old_finite}
         norm = call.global_norm(gradients)
         if norm is None:
-            return gradients, {"norm": 0.0 * old_norm, "finite": old_finite | True}
+            return gradients, {"norm": 0.0 * old_norm, "finite": call.xp.ones_like(old_finite)}
         return gradients, {
             "norm": _kept(old_norm, plain_norm(call.xp, norm)),
             "finite": _kept(old_finite, call.xp.isfinite(norm.root)),
