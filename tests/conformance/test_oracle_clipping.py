@@ -71,6 +71,7 @@ def test_a_norm_at_the_threshold_changes_nothing() -> None:
     (zero,) = clipping.global_norm([leaf([3.0, 4.0])], 0.0)
     assert same.values == (3, 4)
     assert zero.values == (0, 0)
+    assert clipping.global_norm([leaf([0.0])], 0.0)[0].values == (0,)
 
 
 def test_relative_limits_come_from_the_weights_of_the_same_column() -> None:
@@ -140,6 +141,7 @@ def test_constraints_lead_to_the_nearest_point_of_their_set() -> None:
     assert abs(ball[0] * 3 + ball[1] * 2) < 1e-40
     assert abs(norm(ball[2:]) - 2.5) < 1e-40
     assert all(abs(norm(unit[column::2]) - 1) < 1e-40 for column in (0, 1))
+    assert [part > 0 for part in unit] == [False, True, True, True]
     assert constraint.unit_norm(leaf([0.0]), leaf([0.0])).values == (0,)
 
 

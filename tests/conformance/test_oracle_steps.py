@@ -36,7 +36,7 @@ def test_adam_on_a_constant_gradient_moves_by_the_rate() -> None:
 def test_adam_with_nesterov_looks_one_step_ahead() -> None:
     """A constant gradient g has m = g (1 - b^t), which enters divided by 1 - b^(t+1), plus g's own share."""
     b = mp.mpf(1) / 2
-    outcome = updates(adam(series(1.0, 1.0), beta1=0.5, epsilon=0.0, learning_rate=1.0, nesterov=True))
+    outcome = updates(adam(series(2.0, 2.0), beta1=0.5, epsilon=0.0, learning_rate=1.0, nesterov=True))
     first = b * (1 - b) / (1 - b**2) + (1 - b) / (1 - b)
     second = b * (1 - b**2) / (1 - b**3) + (1 - b) / (1 - b**2)
     assert_close(outcome, [-first, -second])
@@ -73,8 +73,10 @@ def test_adam_with_amsgrad_remembers_the_largest_corrected_moment() -> None:
     """After a gradient of 8 the denominator stays 8, where plain Adam lets it fall."""
     options = {"beta1": 0.5, "beta2": 0.5, "epsilon": 0.0, "learning_rate": 1.0}
     kept = adam(series(8.0, 0.0), amsgrad=True, **options)
+    small = adam(series(0.5), amsgrad=True, **options)
     fallen = adam(series(8.0, 0.0), **options)
     assert [state["second_moment_max"].values[0] for state in kept.states] == [64, 64]
+    assert small.states[0]["second_moment_max"].values == (0.25,)
     assert_close(updates(kept), [-1, -(mp.mpf(2) / mp.mpf("0.75")) / 8])
     assert_close(updates(fallen), [-1, -(mp.mpf(2) / mp.mpf("0.75")) / mp.sqrt(16 / mp.mpf("0.75"))])
 
@@ -111,6 +113,7 @@ def test_rmsprop_centred_on_a_constant_has_a_closed_form() -> None:
     """v - m^2 = g^2 (1 - d^t) d^t for a constant gradient."""
     outcome = rmsprop(series(2.0, 2.0, 2.0), decay=0.5, epsilon=0.0, learning_rate=1.0, centered=True)
     assert_close(updates(outcome), [-1 / mp.sqrt((1 - mp.mpf(2) ** -t) * mp.mpf(2) ** -t) for t in (1, 2, 3)])
+    assert [state["mean"].values[0] for state in outcome.states] == [1, 1.5, 1.75]
 
 
 def test_rmsprop_momentum_gathers_directions_without_the_rate() -> None:
