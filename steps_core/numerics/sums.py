@@ -1,17 +1,15 @@
-"""Sums whose rounding error grows with the square root of the length at most, on every library."""
+"""Sums in blocks of blocks, so that rounding errors hardly grow with the length, on every library."""
 
 import math
 
 from ..namespaces import Array, Namespace, part_of
 
-
-def block_length(length: int) -> int:
-    """Return the power of two nearest above the square root of length."""
-    return 1 << math.ceil(math.log2(length) / 2) if length > 1 else 1
+# A library may add the elements of a block one after another: short blocks keep that harmless, long ones fast.
+_BLOCK = 128
 
 
-def two_level_sum(xp: Namespace, x: Array, axis: int) -> Array:
-    """Return the sum over one axis: blocks first, then the sums of the blocks.
+def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
+    """Return the sum over one axis: of blocks first, then in the same way of their sums.
 
     A plain sum over an axis that is not contiguous adds one row after another, and is thousands of
     ulps off at a million rows.
@@ -21,14 +19,13 @@ def two_level_sum(xp: Namespace, x: Array, axis: int) -> Array:
         axis: 0 or 1; it vanishes.
     """
     length = x.shape[axis]
-    if length <= 8:
+    if length <= _BLOCK:
         return xp.sum(x, axis=axis)
-    block = block_length(length)
-    whole = length // block * block
-    blocks = part_of(x, axis, 0, whole)
+    whole = length // _BLOCK * _BLOCK
     before, after = x.shape[:axis], x.shape[axis + 1 :]
-    blocks = xp.reshape(blocks, (*before, whole // block, block, *after))
-    total = xp.sum(xp.sum(blocks, axis=axis + 1), axis=axis)
+    blocks = x if whole == length else part_of(x, axis, 0, whole)
+    blocks = xp.reshape(blocks, (*before, whole // _BLOCK, _BLOCK, *after))
+    total = blocked_sum(xp, xp.sum(blocks, axis=axis + 1), axis)
     if whole == length:
         return total
     return total + xp.sum(part_of(x, axis, whole, length), axis=axis)
@@ -43,20 +40,20 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
     if math.prod([x.shape[axis] for axis in axes]) == 0:
         return xp.sum(x, axis=axes, keepdims=True)
     if not kept:
-        return xp.reshape(two_level_sum(xp, xp.reshape(x, (-1,)), 0), shape)
+        return xp.reshape(blocked_sum(xp, xp.reshape(x, (-1,)), 0), shape)
     leading = max(axes) < min(kept)
     order = (*axes, *kept) if leading else (*kept, *axes)
     if order != tuple(range(x.ndim)):
         x = xp.permute_dims(x, order)
     rows = math.prod(x.shape[: len(axes)]) if leading else math.prod(x.shape[: len(kept)])
-    return xp.reshape(two_level_sum(xp, xp.reshape(x, (rows, -1)), 0 if leading else 1), shape)
+    return xp.reshape(blocked_sum(xp, xp.reshape(x, (rows, -1)), 0 if leading else 1), shape)
 
 
 def sum_of_all(xp: Namespace, x: Array) -> Array:
     """Return the 0-d sum of all elements."""
     if math.prod(x.shape) == 0:
         return xp.sum(x)
-    return two_level_sum(xp, xp.reshape(x, (-1,)), 0)
+    return blocked_sum(xp, xp.reshape(x, (-1,)), 0)
 
 
 def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
