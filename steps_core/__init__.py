@@ -1,9 +1,9 @@
 """Gradient-processing steps for any array library: clipping, chains, Adam, RMSProp, scaling, constraints.
 
-    step = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep(learning_rate=1e-3))
-    state = step.init(weights)
-    updates, state = step(gradients, weights, state)
-    weights = apply_updates(weights, updates)
+step = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep(learning_rate=1e-3))
+state = step.init(weights)
+updates, state = step(gradients, weights, state)
+weights = apply_updates(weights, updates)
 """
 
 from ._version import __version__

@@ -1,16 +1,15 @@
 """Building steps from their descriptions: the other half of `describe`."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from .contract import Step
 from .errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
 from .schedules import SCHEDULES
-from .steps import STEPS, ChainedStep
-from .steps.chain import NAMED_SLOTS
+from .steps import STEPS
+from .steps.chain import NAMED_SLOTS, ChainedStep
 
-_FORM = 'be {"step": name, "options": {...}}'
 _MOST_LEVELS = 100
 
 
@@ -29,54 +28,57 @@ def build(description: Mapping[str, Any]) -> Step:
         >>> build({"step": "AdamStep", "options": {"beta1": {"float": "0x1.0p-1"}}}) == AdamStep(beta1=0.5)
         True
     """
-    return _built_step(description, "description", 0)
+    step: Step = _built(description, "step", STEPS, "description", 0)
+    return step
 
 
-def _built_step(description: Any, path: str, level: int) -> Any:
-    name, options = _parts(description, "step", path)
-    kind = STEPS.get(name)
+def _built(description: Any, key: str, kinds: Mapping[str, type], path: str, level: int) -> Any:
+    """Return the step or schedule (key says which) that a description names."""
+    name, options = _parts(description, key, path)
+    kind = kinds.get(name)
     if kind is None:
-        raise _unknown(f"{path}['step']", name, STEPS)
-    built = _built_options(options, f"{path}['options']", level)
+        raise _unknown(f"{path}[{key!r}]", name, kinds)
+    place = f"{path}['options']"
+    built = {
+        option: _built_value(value, f"{place}[{option!r}]", level + 1) for option, value in options.items()
+    }
     if kind is ChainedStep:
-        return _built_chain(built)
+        return _built_chain(built, place)
     known = [f.name for f in fields(kind)]
     for option in built:
         if option not in known:
-            raise _unknown(f"{path}['options']", option, known)
-    try:
-        return kind(**built)
-    except TypeError as error:
-        if isinstance(error, ArgumentTypeError):
-            raise
-        raise refusal(ArgumentError, path, f"give the options of {name}", options, str(error)) from None
+            raise _unknown(place, option, known)
+    for f in fields(kind):
+        if f.name not in built and f.default is MISSING and f.default_factory is MISSING:
+            raise refusal(
+                ArgumentError, place, f"give {f.name}, which {name} needs", dict(options), f"add {f.name}"
+            )
+    return kind(**built)
 
 
-def _built_chain(options: dict[str, Any]) -> ChainedStep:
+def _built_chain(options: dict[str, Any], path: str) -> ChainedStep:
     fixed = {key: options.pop(key) for key in ("set_breakpoint", "metadata") if key in options}
     if all(slot in NAMED_SLOTS for slot in options):
         return ChainedStep(**options, **fixed)
-    numbers = {slot: _slot_number(slot) for slot in options}
+    numbers = {slot: _slot_number(slot, path) for slot in options}
     steps: list[Any] = [None] * max(numbers.values())
     for slot, number in numbers.items():
         steps[number - 1] = options[slot]
     return ChainedStep(*steps, **fixed)
 
 
-def _slot_number(slot: str) -> int:
+def _slot_number(slot: str, path: str) -> int:
     digits = slot.removeprefix("step")
     if slot.startswith("step") and digits.isascii() and digits.isdecimal() and 0 < int(digits) <= 10_000:
         return int(digits)
-    raise _unknown("the options of ChainedStep", slot, [*NAMED_SLOTS, "step10 and so on"])
-
-
-def _built_options(options: Mapping[str, Any], path: str, level: int) -> dict[str, Any]:
-    return {name: _built_value(value, f"{path}[{name!r}]", level + 1) for name, value in options.items()}
+    raise _unknown(path, slot, [*NAMED_SLOTS, "step10 and so on"])
 
 
 def _built_value(value: Any, path: str, level: int) -> Any:
     if level > _MOST_LEVELS:
-        raise refusal(ArgumentError, path, f"be nested at most {_MOST_LEVELS} levels deep", "...", "flatten it")
+        raise refusal(
+            ArgumentError, path, f"be nested at most {_MOST_LEVELS} levels deep", "...", "flatten it"
+        )
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -84,8 +86,8 @@ def _built_value(value: Any, path: str, level: int) -> Any:
     if isinstance(value, Mapping) and set(value) == {"float"}:
         return _built_float(value["float"], path)
     if isinstance(value, Mapping) and "schedule" in value:
-        return _built_schedule(value, path, level)
-    return _built_step(value, path, level)
+        return _built(value, "schedule", SCHEDULES, path, level)
+    return _built(value, "step", STEPS, path, level)
 
 
 def _built_float(text: Any, path: str) -> float:
@@ -98,31 +100,13 @@ def _built_float(text: Any, path: str) -> float:
     raise refusal(ArgumentError, path, "hold a hexadecimal float", text, way_out)
 
 
-def _built_schedule(description: Any, path: str, level: int) -> Any:
-    name, options = _parts(description, "schedule", path)
-    kind = SCHEDULES.get(name)
-    if kind is None:
-        raise _unknown(f"{path}['schedule']", name, SCHEDULES)
-    built = _built_options(options, f"{path}['options']", level)
-    known = [f.name for f in fields(kind)]
-    for option in built:
-        if option not in known:
-            raise _unknown(f"{path}['options']", option, known)
-    try:
-        return kind(**built)
-    except TypeError as error:
-        if isinstance(error, ArgumentTypeError):
-            raise
-        raise refusal(ArgumentError, path, f"give the options of {name}", options, str(error)) from None
-
-
 def _parts(description: Any, key: str, path: str) -> tuple[str, Mapping[str, Any]]:
-    way_out = "pass what describe() returned"
+    form, way_out = f'be {{"{key}": name, "options": {{...}}}}', "pass what describe() returned"
     if not isinstance(description, Mapping):
-        raise refusal(ArgumentTypeError, path, _FORM, description, way_out)
+        raise refusal(ArgumentTypeError, path, form, description, way_out)
     name, options = description.get(key), description.get("options", {})
     if not isinstance(name, str) or not isinstance(options, Mapping) or set(description) - {key, "options"}:
-        raise refusal(ArgumentError, path, _FORM, description, way_out)
+        raise refusal(ArgumentError, path, form, description, way_out)
     if not all(isinstance(option, str) for option in options):
         raise refusal(ArgumentError, f"{path}['options']", "have texts as keys", dict(options), way_out)
     return name, options

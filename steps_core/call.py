@@ -64,7 +64,9 @@ class Call:
         """Return the result: a tree like the gradients, in their dtypes."""
         return self.tree(
             [
-                None if value is None or given is None else as_array(self.xp, astype(self.xp, value, given.dtype))
+                None
+                if value is None or given is None
+                else as_array(self.xp, astype(self.xp, value, given.dtype))
                 for value, given in zip(values, self.gradients.values, strict=True)
             ]
         )

@@ -180,7 +180,9 @@ def _require_wide_enough(gradients: Leaves, weights: Leaves) -> None:
         narrow, wide = dtype_name(leaf.dtype), dtype_name(weight.dtype)
         if not holds(narrow, wide):
             rule = f"be of a dtype that holds every {wide}, as {weights.path(index)} is"
-            way_out = "a rounded update would leave the constraint; cast the gradient to the weight's dtype first"
+            way_out = (
+                "a rounded update would leave the constraint; cast the gradient to the weight's dtype first"
+            )
             raise LeafTypeError(
                 f"{gradients.path(index)} must {rule}, got {shown(leaf)}; {way_out}",
                 argument="gradients",

@@ -26,7 +26,7 @@ class Leaves:
     tree: Tree
     values: list[Array | None]
     structure: Structure
-    xp: Namespace | None
+    xp: Namespace
 
     def path(self, index: int) -> str:
         """Return where a leaf stands, such as ``gradients['layer1']['bias']``."""

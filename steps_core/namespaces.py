@@ -17,7 +17,7 @@ _NAMESPACES: dict[type, Namespace | None] = {}
 _NOT_ARRAYS = {"MaskedArray", "matrix"}
 
 
-def namespace_of(value: Any) -> Namespace | None:
+def namespace_of(value: Any) -> Namespace:
     """Return the array-API namespace of an array, or None if value is not one."""
     kind = type(value)
     if kind not in _NAMESPACES:
@@ -36,7 +36,7 @@ def _find_namespace(value: Any) -> Namespace | None:
 def library_name(xp: Namespace) -> str:
     """Return the name of the library behind a namespace, such as ``torch``."""
     name: str = xp.__name__
-    return name.rsplit("array_api_compat.", 1)[-1].split(".")[0]
+    return name.rsplit("array_api_compat.", 1)[-1].split(".", 1)[0]
 
 
 def dtype_name(dtype: Any) -> str:
@@ -145,9 +145,6 @@ def to_numpy(array: Array) -> Any:
 
 def from_numpy(values: Any, like: Array) -> Array:
     """Return NumPy values as an array of the library, device and sharding of like."""
-    xp = namespace_of(like)
-    if xp is None:
-        raise AssertionError(f"{type(like).__name__} is no array")
     if array_api_compat.is_jax_array(like):
         return sys.modules["jax"].device_put(values, like.sharding)
-    return xp.asarray(values, device=device_of(like))
+    return namespace_of(like).asarray(values, device=device_of(like))

@@ -267,7 +267,8 @@ class PiecewiseSchedule(DescribedSchedule):
 
     def _check_options(self) -> None:
         boundaries = tuple(
-            checks.whole_number("boundaries", entry, minimum=1) for entry in _sequence("boundaries", self.boundaries)
+            checks.whole_number("boundaries", entry, minimum=1)
+            for entry in _sequence("boundaries", self.boundaries)
         )
         values = tuple(checks.finite("values", entry) for entry in _sequence("values", self.values))
         if list(boundaries) != sorted(set(boundaries)):
@@ -310,7 +311,9 @@ def checked_rate(argument: str, value: Any) -> float | Schedule:
     if callable(value) and not isinstance(value, type):
         return value  # type: ignore[no-any-return]
     if isinstance(value, type):
-        raise refusal(ArgumentTypeError, argument, "be a number or a schedule", value, "make the schedule: call it")
+        raise refusal(
+            ArgumentTypeError, argument, "be a number or a schedule", value, "make the schedule: call it"
+        )
     return checks.finite(argument, value)
 
 

@@ -1,6 +1,7 @@
 """Making a step's state and reading it back: plain dicts of one fixed structure, checked on every call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,22 @@ def stored_copy(old: Array, new: Array) -> Array:
     """Return a new value of a state entry that shares no memory with the updates given out."""
     xp = namespace_of(old)
     return stored(old, copied(xp, new))
+
+
+@contextmanager
+def _as_state_error() -> Iterator[None]:
+    """Turn an error about any tree into one about the state."""
+    try:
+        yield
+    except StepsError as error:
+        raise StateError(
+            str(error),
+            argument="state",
+            rule=error.rule,
+            value=error.value,
+            way_out=error.way_out,
+            path=error.path,
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -126,30 +143,13 @@ class StateView:
     def leaves(self, call: Call, key: str, *, real: bool = False) -> Values:
         """Return the leaves of a tree of moments, checked against the gradients."""
         entry = self.child(key)
-        opened = entry._opened()
-        try:
+        with _as_state_error():
+            opened = open_tree(entry.value, entry.path)
             require_same_structure("gradients", call.gradients.structure, entry.path, opened.structure)
-        except StepsError as error:
-            raise StateError(
-                str(error), argument="state", rule=error.rule, way_out=error.way_out, path=error.path
-            ) from None
         for index, (leaf, moment) in enumerate(zip(call.gradients.values, opened.values, strict=True)):
             if leaf is not None:
                 self._require_moment(call, index, moment, opened, real)
         return opened.values
-
-    def _opened(self) -> Leaves:
-        try:
-            return open_tree(self.value, self.path)
-        except StepsError as error:
-            raise StateError(
-                str(error),
-                argument="state",
-                rule=error.rule,
-                value=error.value,
-                way_out=error.way_out,
-                path=error.path,
-            ) from None
 
     def _require_moment(
         self, call: Call, index: int, moment: Array | None, opened: Leaves, real: bool
@@ -163,9 +163,12 @@ class StateView:
             or tuple(moment.shape) != tuple(leaf.shape)
             or dtype_name(moment.dtype) not in expected
         ):
-            rule = f"be an array like {call.path(index)}, of shape {tuple(leaf.shape)} and dtype {expected[0]}"
+            rule = (
+                f"be an array like {call.path(index)}, of shape {tuple(leaf.shape)} and dtype {expected[0]}"
+            )
             raise self.error(rule, moment, opened.path(index))
-        require_same_device(leaf, moment, call.gradients, opened, index)
+        with _as_state_error():
+            require_same_device(leaf, moment, call.gradients, opened, index)
 
 
 def _moment_dtypes(call: Call, index: int, real: bool) -> tuple[str, ...]:
@@ -175,6 +178,8 @@ def _moment_dtypes(call: Call, index: int, real: bool) -> tuple[str, ...]:
     if weight is not None:
         name = wide_name(dtype_name(weight.dtype))
         return (real_name(name) if real else name,)
-    if not real and is_complex_name(dtype_name(call.gradients.values[index].dtype)):
+    leaf = call.gradients.values[index]
+    assert leaf is not None
+    if not real and is_complex_name(dtype_name(leaf.dtype)):
         return ("complex64", "complex128")
     return ("float32", "float64")

@@ -154,7 +154,9 @@ def _safetensors() -> Any:
         import safetensors
         import safetensors.numpy
     except ImportError as error:
-        raise ImportError("saving and loading states needs the package safetensors: pip install safetensors") from error
+        raise ImportError(
+            "saving and loading states needs the package safetensors: pip install safetensors"
+        ) from error
     return safetensors
 
 

@@ -110,10 +110,14 @@ def _register_from_jax(kind: type) -> None:
     optree.register_pytree_node(
         kind,
         flatten,
-        lambda treedef, children: treedef.unflatten(children),
+        _unflatten_in_jax,
         path_entry_type=optree.GetAttrEntry,
         namespace=_REGISTER,
     )
+
+
+def _unflatten_in_jax(treedef: Any, children: Iterable[Any]) -> Any:
+    return treedef.unflatten(children)
 
 
 def require_same_structure(name: str, structure: Structure, other_name: str, other: Structure) -> None:
@@ -157,4 +161,4 @@ def _children(structure: Structure, path: str) -> dict[str, Structure]:
 def _node_text(structure: Structure) -> str:
     if structure.is_leaf():
         return "a leaf"
-    return f"a {structure.type.__name__} of {structure.num_children}"
+    return f"a {getattr(structure.type, '__name__', 'container')} of {structure.num_children}"

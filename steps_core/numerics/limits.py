@@ -78,9 +78,7 @@ def at_least(xp: Namespace, norm: ScaledNorm, floor: float) -> ScaledNorm:
     form = format_of(norm.root)
     is_big, is_middle = floor > form.big_above, form.small_below <= floor <= form.big_above
     exponent = form.big_exponent if is_big else 0 if is_middle else form.small_exponent
-    in_each_range = [
-        constant(floor * 2.0**-own, form) for own in (form.big_exponent, 0, form.small_exponent)
-    ]
+    in_each_range = [constant(floor * 2.0**-own, form) for own in (form.big_exponent, 0, form.small_exponent)]
     big, middle, small = in_each_range
     is_below = norm.root < by_range(xp, norm, xp.ones_like(norm.root), (big, middle, small))
     return ScaledNorm(

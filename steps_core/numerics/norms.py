@@ -115,9 +115,7 @@ def plain_norm(xp: Namespace, norm: ScaledNorm) -> Array:
     return by_range(xp, norm, norm.root, (2.0**form.big_exponent, 1.0, 2.0**form.small_exponent))
 
 
-def by_range(
-    xp: Namespace, norm: ScaledNorm, x: Array, factors: tuple[float, float, float]
-) -> Array:
+def by_range(xp: Namespace, norm: ScaledNorm, x: Array, factors: tuple[float, float, float]) -> Array:
     """Return x times the factor for the range that the norm is in."""
     big, middle, small = factors
     return xp.where(norm.is_big, x * big, xp.where(norm.is_middle, x * middle, x * small))

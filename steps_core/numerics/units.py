@@ -21,9 +21,10 @@ def reduced_axes(shape: Sequence[int], unit_axis: UnitAxis) -> tuple[int, ...]:
         return (0,) if rank <= 3 else whole[:-1]
     if rank <= 1:
         return whole
-    axes = (unit_axis,) if isinstance(unit_axis, int) else tuple(unit_axis)  # type: ignore[arg-type]
+    axes = (unit_axis,) if isinstance(unit_axis, int) else unit_axis
+    assert not isinstance(axes, str)
     for axis in axes:
-        if not -rank <= axis < rank:  # type: ignore[operator]
+        if not -rank <= axis < rank:
             raise IndexError(f"axis {axis} of a leaf of rank {rank}")
-    kept = {axis % rank for axis in axes}  # type: ignore[operator]
+    kept = {axis % rank for axis in axes}
     return tuple(axis for axis in whole if axis not in kept)

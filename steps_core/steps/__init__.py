@@ -1,5 +1,6 @@
 """The steps, one rule a file."""
 
+from ..contract import Step
 from .adam import AdamStep
 from .centering import CenteringStep
 from .chain import ChainedStep
@@ -13,7 +14,7 @@ from .sgd import SGDStep
 from .skip_non_finite import SkipNonFiniteStep
 from .weight_decay import WeightDecayStep
 
-STEPS = {
+STEPS: dict[str, type[Step]] = {
     step.__name__: step
     for step in (
         AdamStep,
@@ -31,4 +32,18 @@ STEPS = {
     )
 }
 
-__all__ = ["STEPS", *STEPS]
+__all__ = [
+    "STEPS",
+    "AdamStep",
+    "CenteringStep",
+    "ChainedStep",
+    "ConstraintStep",
+    "GradientClippingStep",
+    "MomentumStep",
+    "MonitorStep",
+    "RMSPropStep",
+    "SGDStep",
+    "ScalingStep",
+    "SkipNonFiniteStep",
+    "WeightDecayStep",
+]

@@ -140,9 +140,7 @@ def _clip_global(call: Call, gradients: Values, threshold: float) -> Values:
         return converted if device == home else moved(converted, device)
 
     limit_of_kind = per_kind(limit_for)
-    return [
-        None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients
-    ]
+    return [None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients]
 
 
 def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[int, ...]:

@@ -44,7 +44,9 @@ class MomentumStep(Step):
     nesterov: bool = False
 
     def _check_options(self) -> None:
-        self._set(decay=checks.decay_rate("decay", self.decay), nesterov=checks.flag("nesterov", self.nesterov))
+        self._set(
+            decay=checks.decay_rate("decay", self.decay), nesterov=checks.flag("nesterov", self.nesterov)
+        )
 
     @property
     def negates(self) -> bool:

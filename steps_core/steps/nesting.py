@@ -34,5 +34,7 @@ def advance_inner(step: StepLike, call: Call, gradients: Values, state: StateVie
     weights = None if call.given_weights is None else call.given_weights.tree
     tree, new_state = step(call.tree(gradients), weights, state.value)
     opened = open_tree(tree, "gradients")
-    require_same_structure("gradients", call.gradients.structure, f"the result of {type(step).__name__}", opened.structure)
+    require_same_structure(
+        "gradients", call.gradients.structure, f"the result of {type(step).__name__}", opened.structure
+    )
     return opened.values, new_state

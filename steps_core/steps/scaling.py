@@ -65,7 +65,9 @@ class ScalingStep(Step):
     @property
     def negates(self) -> bool:
         """Whether the factor is negative; schedules count as positive."""
-        return rate_negates(self._rate) if self.scale is None else not (callable(self.scale) or self.scale >= 0)
+        return (
+            rate_negates(self._rate) if self.scale is None else not (callable(self.scale) or self.scale >= 0)
+        )
 
     @property
     def state_keys(self) -> tuple[str, ...]:
