@@ -95,9 +95,9 @@ def quiet(xp: Namespace) -> AbstractContextManager[Any]:
     """Return the context in which valid input raises no floating-point warning.
 
     Only NumPy, and the strict namespace that is built on it, warn. For the others the context is
-    empty: ``numpy.errstate`` would break ``torch.compile(fullgraph=True)``.
+    empty: ``numpy.errstate`` would break ``torch.compile(fullgraph=True)``. So it is where there is no array.
     """
-    if library_name(xp) in ("numpy", "array_api_strict"):
+    if xp is not None and library_name(xp) in ("numpy", "array_api_strict"):
         errstate: AbstractContextManager[Any] = sys.modules["numpy"].errstate(all="ignore")
         return errstate
     return nullcontext()

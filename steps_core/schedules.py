@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any
 
 from . import checks
@@ -310,10 +311,12 @@ def checked_rate(argument: str, value: Any) -> float | Schedule:
     """Return a finite number as a float, or a schedule as it is."""
     if callable(value) and not isinstance(value, type):
         return value  # type: ignore[no-any-return]
+    rule = "be a finite number or a schedule"
     if isinstance(value, type):
-        raise refusal(
-            ArgumentTypeError, argument, "be a number or a schedule", value, "make the schedule: call it"
-        )
+        raise refusal(ArgumentTypeError, argument, rule, value, f"make the schedule: {value.__name__}(...)")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        way_out = "pass a number such as 1e-3, or a function of the step count"
+        raise refusal(ArgumentTypeError, argument, rule, value, way_out)
     return checks.finite(argument, value)
 
 

@@ -93,28 +93,29 @@ class StateView:
         if not isinstance(self.value, dict):
             raise self.error(f"be a dict with the entries {expected}", self.value)
         got = sorted(self.value, key=str)
-        if got != expected:
-            missing = sorted(set(expected) - set(got))
-            extra = [key for key in got if key not in expected]
-            raise self.error(
-                f"have exactly the entries {expected} (missing: {missing}, not known: {extra})", self.value
-            )
+        if got == expected:
+            return
+        missing = [f"{self.path}[{key!r}]" for key in expected if key not in self.value]
+        extra = [f"{self.path}[{key!r}]" for key in got if key not in expected]
+        listed = [f"missing: {', '.join(missing)}"] * bool(missing)
+        listed += [f"not known: {', '.join(extra)}"] * bool(extra)
+        rule = f"have exactly the entries {expected} ({'; '.join(listed)})"
+        raise self.error(rule, self.value, place=[*missing, *extra][0])
 
     def child(self, key: str) -> "StateView":
         """Return one entry."""
         return StateView(self.value[key], f"{self.path}[{key!r}]")
 
-    def error(self, rule: str, value: Any, path: str | None = None) -> StateError:
-        """Return the error for an entry that breaks a rule."""
-        place = path or self.path
+    def error(self, rule: str, value: Any, *, place: str | None = None) -> StateError:
+        """Return the error for an entry that breaks a rule, at a place in it."""
         way_out = "pass the state that this step returned, or step.init(weights)"
         return StateError(
-            f"{place} must {rule}, got {shown(value)}; {way_out}",
+            f"{self.path} must {rule}, got {shown(value)}; {way_out}",
             argument="state",
             rule=rule,
             value=value,
             way_out=way_out,
-            path=place,
+            path=place or self.path,
         )
 
     def scalar(self, key: str, dtype_names: Sequence[str]) -> Array | None:
@@ -166,7 +167,7 @@ class StateView:
             rule = (
                 f"be an array like {call.path(index)}, of shape {tuple(leaf.shape)} and dtype {expected[0]}"
             )
-            raise self.error(rule, moment, opened.path(index))
+            raise StateView(moment, opened.path(index)).error(rule, moment)
         with _as_state_error():
             require_same_device(leaf, moment, call.gradients, opened, index)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import optree
 
-from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, shown
+from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal
 
 Tree = Any
 Structure = optree.PyTreeSpec
@@ -63,7 +63,7 @@ def register_container(
         unflatten: takes metadata and children; returns an instance.
 
     Raises:
-        ArgumentTypeError: kind is not a class.
+        ArgumentTypeError: kind is not a class, or the others are not functions.
         ArgumentError: the class is a container already.
 
     Example:
@@ -73,22 +73,15 @@ def register_container(
         >>> register_container(Pair, lambda p: ((p.left, p.right), None), lambda _, both: Pair(*both))
     """
     if not isinstance(kind, type):
-        raise ArgumentTypeError(
-            f"kind must be a class, got {shown(kind)}; pass the class itself",
-            argument="kind",
-            rule="be a class",
-            value=kind,
-            way_out="pass the class itself",
-        )
+        raise refusal(ArgumentTypeError, "kind", "be a class", kind, "pass the class itself")
+    for argument, function in (("flatten", flatten), ("unflatten", unflatten)):
+        if not callable(function):
+            raise refusal(ArgumentTypeError, argument, "be a function", function, "pass a function")
     try:
         optree.register_pytree_node(kind, flatten, unflatten, namespace=_REGISTER)
     except ValueError as error:
-        raise ArgumentError(
-            f"kind must not be a container already, got {kind.__name__}: {error}; leave this call out",
-            argument="kind",
-            rule="not be a container already",
-            value=kind,
-            way_out="leave this call out",
+        raise refusal(
+            ArgumentError, "kind", "not be a container already", kind, "leave this call out"
         ) from error
 
 
