@@ -64,10 +64,15 @@ def decay_rate(argument: str, value: Any) -> float:
     )
 
 
+def _is_whole(value: object) -> bool:
+    is_bool = isinstance(value, bool)
+    return isinstance(value, Integral) and not is_bool
+
+
 def whole_number(argument: str, value: Any, *, minimum: int) -> int:
     """Return an int of at least minimum."""
     rule, way_out = f"be a whole number of at least {minimum}", f"pass an int such as {max(minimum, 100)}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if not _is_whole(value):
         raise refusal(ArgumentTypeError, argument, rule, value, way_out)
     if value < minimum:
         raise refusal(ArgumentError, argument, rule, value, way_out)
@@ -99,11 +104,11 @@ def unit_axis(argument: str, value: Any) -> str | int | tuple[int, ...]:
         if value != "auto":
             raise refusal(ArgumentError, argument, rule, value, way_out)
         return value
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if _is_whole(value):
         return int(value)
     if not isinstance(value, (tuple, list)):
         raise refusal(ArgumentTypeError, argument, rule, value, way_out)
-    if not all(isinstance(axis, Integral) and not isinstance(axis, bool) for axis in value):
+    if not all(_is_whole(axis) for axis in value):
         raise refusal(ArgumentTypeError, argument, rule, value, way_out)
     if not value or len(set(value)) != len(value):
         raise refusal(ArgumentError, argument, "name at least one axis, and each once", value, way_out)

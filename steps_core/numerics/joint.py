@@ -3,30 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..namespaces import Array, Namespace, device_of, dtype_name, to_device
-from .norms import ScaledNorm, SquareSums, add_square_sums, in_float64, leaf_square_sums, scaled_norm
+from ..namespaces import Array, Namespace, astype, device_of, dtype_name, to_device
+from .formats import FLOAT64, format_of, is_complex_name
+from .norms import ScaledNorm, SquareSums, add_square_sums, leaf_square_sums, scaled_norm
 
 
 def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
     """Return the L2 norm of all elements of all leaves together, on the first leaf's device.
 
+    Beside float64 leaves, the others are summed in float64 too, so that the norm is as exact as those ask.
+
     Args:
         leaves: at least one widened array.
     """
-    by_kind: dict[tuple[Any, str], list[SquareSums]] = {}
+    needs_float64 = any(format_of(leaf) is FLOAT64 for leaf in leaves)
+    by_device: dict[Any, list[SquareSums]] = {}
     for leaf in leaves:
-        sums = leaf_square_sums(xp, leaf)
-        kind = (device_of(leaf), dtype_name(sums.big.dtype))
-        by_kind.setdefault(kind, []).append(sums)
-    needs_float64 = any(name == "float64" for _, name in by_kind)
+        sums = leaf_square_sums(xp, _in_float64(xp, leaf) if needs_float64 else leaf)
+        by_device.setdefault(device_of(leaf), []).append(sums)
     home = device_of(leaves[0])
     totals = []
-    for (device, _), sums_of_kind in by_kind.items():
-        total = add_square_sums(xp, sums_of_kind)
-        if needs_float64:
-            total = in_float64(xp, total)
+    for device, sums_on_device in by_device.items():
+        total = add_square_sums(xp, sums_on_device)
         totals.append(total if device == home else moved(total, home))
     return scaled_norm(xp, add_square_sums(xp, totals))
+
+
+def _in_float64(xp: Namespace, leaf: Array) -> Array:
+    name = "complex128" if is_complex_name(dtype_name(leaf.dtype)) else "float64"
+    return astype(xp, leaf, getattr(xp, name))
 
 
 def moved(parts: Any, device: Any) -> Any:

@@ -9,8 +9,8 @@ J. L. Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector",
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..namespaces import Array, Namespace, astype, dtype_name
-from .formats import FLOAT32, FloatFormat, format_of
+from ..namespaces import Array, Namespace
+from .formats import FloatFormat, format_of
 from .sums import sum_of_all, sum_over
 
 
@@ -81,15 +81,6 @@ def add_square_sums(xp: Namespace, sums: Sequence[SquareSums]) -> SquareSums:
     if len(sums) == 1:
         return sums[0]
     return SquareSums(*(sum_of_all(xp, xp.stack(column)) for column in zip(*sums, strict=True)))
-
-
-def in_float64(xp: Namespace, sums: SquareSums) -> SquareSums:
-    """Return 0-d sums in float64, where the whole range of float32 lies in the middle."""
-    if dtype_name(sums.big.dtype) == "float64":
-        return sums
-    big, middle, small = (astype(xp, part, xp.float64) for part in sums)
-    middle = big * 4.0**FLOAT32.big_exponent + middle + small * 4.0**FLOAT32.small_exponent
-    return SquareSums(xp.zeros_like(middle), middle, xp.zeros_like(middle))
 
 
 def scaled_norm(xp: Namespace, sums: SquareSums) -> ScaledNorm:
