@@ -14,11 +14,19 @@ def stop_here(step: object, gradients: Sequence[Any], weights: Any, state: Any) 
     While a library traces the step there are no values to look at, so it warns instead.
     """
     if any(is_tracing(leaf) for leaf in gradients):
-        warnings.warn(
-            f"set_breakpoint of {type(step).__name__} is skipped while the step is traced; "
-            "call the step without compiling it to stop here",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return
-    sys.breakpointhook()
+        _warn_skipped(type(step).__name__)
+    else:
+        sys.breakpointhook()
+
+
+def _warn_skipped(name: str) -> None:
+    warnings.warn(
+        f"set_breakpoint of {name} is skipped while the step is traced; "
+        "call the step without compiling it to stop here",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+# What torch.compiler.assume_constant_result sets: Dynamo then calls the function while it traces.
+_warn_skipped._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -26,6 +26,11 @@ def namespace_of(value: Any) -> Namespace:
 
 
 def _find_namespace(value: Any) -> Namespace | None:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        import array_api_compat.torch as xp
+
+        return xp
     if isinstance(value, type) or not array_api_compat.is_array_api_obj(value):
         return None
     if any(base.__name__ in _NOT_ARRAYS for base in type(value).__mro__):
