@@ -23,10 +23,14 @@ class Values(Protocol):
     """Anything with a shape and flat values in C order, such as a HostArray."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        ...
 
     @property
-    def values(self) -> Sequence[Any]: ...
+    def values(self) -> Sequence[Any]:
+        """The elements in C order."""
+        ...
 
 
 @dataclass(frozen=True)

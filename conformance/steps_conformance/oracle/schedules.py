@@ -40,7 +40,7 @@ def warmup(steps: int, then: Schedule, initial: Any = 0.0) -> Schedule:
 
 
 def piecewise(boundaries: Sequence[int], values: Sequence[Any]) -> Schedule:
-    """Return values[i] while the count is below boundaries[i], and the last value from the last boundary on."""
+    """Return values[i] while the count is below boundaries[i], and the last value after the last boundary."""
 
     def value(count: int) -> Real:
         passed = sum(count >= boundary for boundary in boundaries)

@@ -18,7 +18,7 @@ class Steps:
 
 
 ElementRule = Callable[[int, Scalar, Scalar, dict[str, Scalar]], tuple[Scalar, dict[str, Scalar]]]
-"""(calls made before, gradient, weight, state) -> (update, new state), for one element; the first state is empty."""
+"""(calls made before, gradient, weight, state) -> (update, next state) of one element, from {}."""
 
 
 def run_steps(rule: ElementRule, gradients: Sequence[Exact], weights: Sequence[Exact] | None) -> Steps:

@@ -1,0 +1,126 @@
+"""How cases give inputs to a step and judge what comes back. It holds no cases."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from steps_backends import HostArray, format_of
+
+from ..case import CaseFunction, case
+from ..compare import Mismatch, same_bits, within_ulps
+from ..containers import leaves, mapped
+from ..exact import as_fraction, components
+from ..oracle.exact import Exact, exact
+from ..run import Run
+from ..targets.protocol import Refusal
+
+REAL_DTYPES = ("float16", "bfloat16", "float32", "float64")
+WIDE_DTYPES = ("float32", "float64", "complex64", "complex128")
+NARROW_DTYPES = ("float16", "bfloat16")
+ALL_DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def case_for_each_row(
+    requirement: str, table: Mapping[str, tuple[Any, ...]]
+) -> Callable[[CaseFunction], CaseFunction]:
+    """Register a function as one case for each row of a table; a row starts with its dtype."""
+
+    def register(function: CaseFunction) -> CaseFunction:
+        for dtype in sorted({row[0] for row in table.values()}):
+            rows = {label: row for label, row in table.items() if row[0] == dtype}
+            case(requirement, each={"row": rows}, dtypes=(dtype,))(function)
+        return function
+
+    return register
+
+
+def made(run: Run, tree: Any) -> Any:
+    """Return the tree with every HostArray made an array of the backend."""
+    return mapped(lambda host, _: run.array(host.values, host.dtype, host.shape), tree)
+
+
+def exacts(tree: Any) -> list[Exact]:
+    """Return the leaves of a tree of HostArrays as exact numbers, None left out."""
+    return [exact(leaf) for _, leaf in leaves(tree) if leaf is not None]
+
+
+def like_tree(tree: Any, values: Sequence[Exact]) -> Any:
+    """Return exact arrays in the containers of a tree with as many leaves."""
+    remaining = iter(values)
+    return mapped(lambda _, __: next(remaining), tree)
+
+
+def near(
+    run: Run, actual: Any, expected: Any, wide: float, *, narrow: float = 1, dtype: str | None = None
+) -> None:
+    """Require a tree of arrays to lie within some ulps of a tree of exact arrays, shapes included.
+
+    Zero passes for a subnormal expected value where the backend says that it flushes them.
+
+    Args:
+        run: the run.
+        actual: arrays of the backend.
+        expected: exact arrays in the same containers.
+        wide: the tolerance in ulps for leaves of float32, float64 and complex dtypes.
+        narrow: that for float16 and bfloat16, which are computed in float32 and rounded once.
+        dtype: the format whose ulps count; that of each leaf where it is not given.
+    """
+    read = dict(leaves(run.read(actual)))
+    wanted = dict(leaves(expected))
+    if read.keys() != wanted.keys():
+        raise Mismatch(f"expected leaves at {sorted(wanted)}, got {sorted(read)}")
+    for path, got in read.items():
+        want = wanted[path]
+        if got.shape != want.shape:
+            raise Mismatch(f"{path or 'result'}: expected shape {want.shape}, got {got.shape}")
+        ulps = narrow if (dtype or got.dtype) in NARROW_DTYPES else wide
+        within_ulps(got, _accepting_flushed(run, got, want.values), ulps, dtype=dtype, path=path)
+
+
+def kept(run: Run, actual: Any, original: Any) -> None:
+    """Require the bits of a tree of HostArrays; a subnormal may be zero where the backend flushes them."""
+    read = run.read(actual)
+    if "flushes_subnormals" in run.traits:
+        found = dict(leaves(read))
+        original = mapped(lambda host, path: _flushed_array(found.get(path), host), original)
+    same_bits(read, original)
+
+
+def refuses_a_name(run: Run, function: Callable[[], Any], *saying: str) -> None:
+    """Require a refusal of an unknown name, as ValueError or KeyError, that says certain texts."""
+    try:
+        result = function()
+    except Refusal as refusal:
+        if refusal.kind not in ("ValueError", "KeyError"):
+            raise Mismatch(f"must be refused with a ValueError or KeyError, was {refusal}") from None
+        missing = [text for text in saying if text not in refusal.message]
+        if missing:
+            raise Mismatch(f"the refusal must say {missing}, it says: {refusal.message}") from None
+        return
+    raise Mismatch(f"must be refused, but gave {result!r}")
+
+
+def _accepting_flushed(run: Run, got: HostArray, wanted: Sequence[Any]) -> list[Any]:
+    if "flushes_subnormals" not in run.traits:
+        return list(wanted)
+    return [_flushed(g, w, got.dtype) for g, w in zip(got.values, wanted, strict=True)]
+
+
+def _flushed(got: Any, want: Any, dtype: str) -> Any:
+    """Return what is expected of a flushing backend: zeros that it gave for subnormal parts are right."""
+    smallest = format_of(dtype).smallest_normal
+    pairs = zip(components(got), components(want, pair=isinstance(got, complex)), strict=True)
+    parts = [0.0 if g == 0 and _is_below(w, smallest) else w for g, w in pairs]
+    return tuple(parts) if len(parts) == 2 else parts[0]
+
+
+def _is_below(value: Any, smallest: float) -> bool:
+    fraction = as_fraction(value)
+    return fraction is not None and abs(fraction) < smallest
+
+
+def _flushed_array(got: HostArray | None, host: HostArray) -> HostArray:
+    if got is None or len(got.values) != len(host.values):
+        return host
+    smallest = format_of(host.dtype).smallest_normal
+    values = [g if g == 0 and abs(h) < smallest else h for g, h in zip(got.values, host.values, strict=True)]
+    return HostArray(host.dtype, host.shape, tuple(values))

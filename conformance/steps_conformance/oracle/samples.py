@@ -1,0 +1,54 @@
+"""Inputs that are the same everywhere: seeded numbers, rounded to a dtype."""
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from steps_backends import HostArray, host_array
+
+
+def sample(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0, scale: float = 1.0) -> HostArray:
+    """Return numbers of both signs with moduli between scale / 4 and scale.
+
+    Nothing is near 0, so that a relative error means something for each element.
+    """
+    random = Random(seed)
+    values = [_one(random, dtype.startswith("complex")) for _ in range(math.prod(shape))]
+    return host_array([scale * value for value in values], dtype, shape)
+
+
+def whole_numbers(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0) -> HostArray:
+    """Return whole numbers from -8 to 8 without 0: exact in every dtype, as are their sums."""
+    random = Random(seed)
+    choices = [n for n in range(-8, 9) if n]
+    return host_array([random.choice(choices) for _ in range(math.prod(shape))], dtype, shape)
+
+
+def graded(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0) -> HostArray:
+    """Return numbers that double with each step along axis 0, grow fourfold along axis 1, and so on.
+
+    So a norm over one axis is far from a norm over any other.
+    """
+    plain = sample(shape, "complex128" if dtype.startswith("complex") else "float64", seed=seed)
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    values = [
+        value
+        * 2.0
+        ** sum((p // s % n) * (axis + 1) for axis, (s, n) in enumerate(zip(strides, shape, strict=True)))
+        for p, value in enumerate(plain.values)
+    ]
+    return host_array(values, dtype, shape)
+
+
+def alternating(count: int, values: Sequence[float], dtype: str = "float32") -> HostArray:
+    """Return a vector that repeats values until it has count elements."""
+    return host_array([values[i % len(values)] for i in range(count)], dtype)
+
+
+def _one(random: Random, is_complex: bool) -> float | complex:
+    modulus = 0.25 + 0.75 * random.random()
+    if not is_complex:
+        return modulus if random.random() < 0.5 else -modulus
+    # away from the axes, so that both parts are of the size of the modulus
+    angle = math.pi * (random.randrange(4) / 2 + 0.125 + 0.25 * random.random())
+    return complex(modulus * math.cos(angle), modulus * math.sin(angle))
