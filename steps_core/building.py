@@ -6,6 +6,7 @@ from typing import Any
 
 from .contract import Step
 from .errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
+from .masks import mask_from_description
 from .schedules import SCHEDULES
 from .steps import STEPS
 from .steps.chain import NAMED_SLOTS, ChainedStep
@@ -85,6 +86,8 @@ def _built_value(value: Any, path: str, level: int) -> Any:
         return tuple(_built_value(entry, f"{path}[{index}]", level + 1) for index, entry in enumerate(value))
     if isinstance(value, Mapping) and set(value) == {"float"}:
         return _built_float(value["float"], path)
+    if isinstance(value, Mapping) and set(value) == {"mask"}:
+        return mask_from_description(value["mask"], path)
     if isinstance(value, Mapping) and "schedule" in value:
         return _built(value, "schedule", SCHEDULES, path, level)
     return _built(value, "step", STEPS, path, level)

@@ -9,11 +9,10 @@ from . import checks
 from .breakpoints import stop_here
 from .call import Call, Values, open_call
 from .descriptions import described
-from .errors import ArgumentError, LeafTypeError, shown
+from .errors import ArgumentError, shown
 from .leaves import Leaves, open_tree
 from .metadata import Metadata
-from .namespaces import dtype_name, quiet
-from .numerics.formats import holds
+from .namespaces import quiet
 from .state import State, StateView
 from .trees import Tree
 
@@ -132,8 +131,6 @@ class Step(ABC):
             ArgumentError: the step needs weights and got none.
         """
         call, wide = open_call(gradients, weights)
-        if self.constrains and call.given_weights is not None:
-            _require_wide_enough(call.gradients, call.given_weights)
         with quiet(call.xp):
             if state is None:
                 state = self.initial_state(call.given_weights or call.gradients)
@@ -171,26 +168,6 @@ def missing_weights(step: object) -> ArgumentError:
         rule="be given",
         way_out=way_out,
     )
-
-
-def _require_wide_enough(gradients: Leaves, weights: Leaves) -> None:
-    for index, (leaf, weight) in enumerate(zip(gradients.values, weights.values, strict=True)):
-        if leaf is None or weight is None:
-            continue
-        narrow, wide = dtype_name(leaf.dtype), dtype_name(weight.dtype)
-        if not holds(narrow, wide):
-            rule = f"be of a dtype that holds every {wide}, as {weights.path(index)} is"
-            way_out = (
-                "a rounded update would leave the constraint; cast the gradient to the weight's dtype first"
-            )
-            raise LeafTypeError(
-                f"{gradients.path(index)} must {rule}, got {shown(leaf)}; {way_out}",
-                argument="gradients",
-                rule=rule,
-                value=leaf,
-                way_out=way_out,
-                path=gradients.path(index),
-            )
 
 
 def check_end_to_end(step: StepLike) -> None:

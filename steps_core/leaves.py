@@ -14,7 +14,7 @@ from .namespaces import (
     library_name,
     namespace_of,
 )
-from .numerics.formats import LEAF_DTYPES, is_complex_name
+from .numerics.formats import LEAF_DTYPES, holds, is_complex_name
 from .trees import Structure, Tree, flatten, leaf_paths, require_same_structure, unflatten
 
 
@@ -158,3 +158,24 @@ def mismatch(path: str, rule: str, because: str, value: Any) -> TreeMismatchErro
         way_out=way_out,
         path=path,
     )
+
+
+def require_wide_enough(gradients: Leaves, weights: Leaves) -> None:
+    """Refuse a gradient whose dtype cannot hold its weight: rounding the update could leave a constraint."""
+    for index, (leaf, weight) in enumerate(zip(gradients.values, weights.values, strict=True)):
+        if leaf is None or weight is None:
+            continue
+        narrow, wide = dtype_name(leaf.dtype), dtype_name(weight.dtype)
+        if not holds(narrow, wide):
+            rule = f"be of a dtype that holds every {wide}, as {weights.path(index)} is"
+            way_out = (
+                "a rounded update would leave the constraint; cast the gradient to the weight's dtype first"
+            )
+            raise LeafTypeError(
+                f"{gradients.path(index)} must {rule}, got {shown(leaf)}; {way_out}",
+                argument="gradients",
+                rule=rule,
+                value=leaf,
+                way_out=way_out,
+                path=gradients.path(index),
+            )

@@ -51,6 +51,26 @@ def leaf_paths(structure: Structure, root: str) -> list[str]:
     return [accessor.codify(root) for accessor in structure.accessors()]
 
 
+def key_paths(structure: Structure) -> list[tuple[Any, ...]]:
+    """Return the keys that lead to each leaf, such as ``("layer1", "bias")``."""
+    return structure.paths()
+
+
+def is_container(value: Any) -> bool:
+    """Return whether a value is a tree of more than one bare leaf."""
+    is_leaf = optree.tree_is_leaf(value, none_is_leaf=True, namespace=_REGISTER)
+    return not is_leaf or _opens_in_jax(value)
+
+
+def broadcast_prefix(prefix: Tree, structure: Structure) -> list[Any] | None:
+    """Return, for each leaf of a structure, the value of the prefix above it; None if it is no prefix."""
+    whole = unflatten(structure, range(structure.num_leaves))
+    try:
+        return optree.broadcast_prefix(prefix, whole, none_is_leaf=True, namespace=_REGISTER)
+    except ValueError:
+        return None
+
+
 def register_container(
     kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]
 ) -> None:

@@ -6,6 +6,7 @@ from .centering import CenteringStep
 from .chain import ChainedStep
 from .clipping import GradientClippingStep
 from .constraint import ConstraintStep
+from .masked import MaskedStep
 from .momentum import MomentumStep
 from .monitor import MonitorStep
 from .rmsprop import RMSPropStep
@@ -22,6 +23,7 @@ STEPS: dict[str, type[Step]] = {
         ChainedStep,
         ConstraintStep,
         GradientClippingStep,
+        MaskedStep,
         MomentumStep,
         MonitorStep,
         RMSPropStep,
@@ -39,6 +41,7 @@ __all__ = [
     "ChainedStep",
     "ConstraintStep",
     "GradientClippingStep",
+    "MaskedStep",
     "MomentumStep",
     "MonitorStep",
     "RMSPropStep",

@@ -8,7 +8,7 @@ from .. import checks
 from ..call import Call, Values
 from ..contract import Step
 from ..errors import ArgumentError, LeafTypeError, refusal, shown
-from ..leaves import Leaves
+from ..leaves import Leaves, require_wide_enough
 from ..namespaces import Array, Namespace, dtype_name
 from ..numerics.formats import constant, format_of, is_complex_name
 from ..numerics.limits import apply_limit, limit_norm, rescale
@@ -114,6 +114,8 @@ class ConstraintStep(Step):
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the constrained updates."""
+        assert call.given_weights is not None
+        require_wide_enough(call.gradients, call.given_weights)
         return [
             None if leaf is None else self._constrain(call, index, leaf)
             for index, leaf in enumerate(gradients)

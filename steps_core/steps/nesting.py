@@ -5,7 +5,7 @@ from typing import Any
 from ..call import Call, Values
 from ..contract import Step, StepLike
 from ..errors import ArgumentTypeError, refusal
-from ..leaves import Leaves, open_tree
+from ..leaves import Leaves, open_tree, require_wide_enough
 from ..state import StateView
 from ..trees import require_same_structure
 
@@ -31,6 +31,8 @@ def advance_inner(step: StepLike, call: Call, gradients: Values, state: StateVie
     """Return what an inner step makes of wide gradients, and its new state."""
     if isinstance(step, Step):
         return step.run(call, gradients, state)
+    if getattr(step, "constrains", False) and call.given_weights is not None:
+        require_wide_enough(call.gradients, call.given_weights)
     weights = None if call.given_weights is None else call.given_weights.tree
     tree, new_state = step(call.tree(gradients), weights, state.value)
     opened = open_tree(tree, "gradients")
