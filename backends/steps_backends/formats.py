@@ -46,7 +46,7 @@ class Format:
         return nearest if abs(nearest) <= self.largest else math.copysign(math.inf, value)
 
     def ulp(self, value: Fraction) -> Fraction:
-        """Return the distance between neighbouring numbers of this format around value, subnormals included."""
+        """Return the distance of neighbouring numbers around value, subnormals included."""
         least = Fraction(2) ** self.least_exponent
         if value == 0:
             return least

@@ -1,0 +1,1 @@
+"""Implementations under test, each behind one small protocol."""
