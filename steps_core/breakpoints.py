@@ -29,4 +29,4 @@ def _warn_skipped(name: str) -> None:
 
 
 # What torch.compiler.assume_constant_result sets: Dynamo then calls the function while it traces.
-_warn_skipped._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_warn_skipped._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001

@@ -46,7 +46,7 @@ class Step(ABC):
     A step holds no state, so one object may serve many models.
 
     Args:
-        set_breakpoint: stop in the debugger (``sys.breakpointhook``) at the start of each call. Default False.
+        set_breakpoint: stop in the debugger (``sys.breakpointhook``) at each call. Default False.
         metadata: anything a user attaches; read-only, not part of equality. Default empty.
     """
 

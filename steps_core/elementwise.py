@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .call import Call, Values
-from .namespaces import Array, as_array, astype, copied
-from .namespaces import dtype_name
+from .namespaces import Array, as_array, astype, copied, dtype_name
 from .numerics.formats import is_complex_name, real_name
 from .state import stored
 from .trees import Tree

@@ -339,8 +339,8 @@ def bad_schedule_value(argument: str, schedule: Schedule, value: Any) -> StepsEr
     """Return the error for a schedule that returned no scalar."""
     way_out = "compute the value from the count that the schedule is given"
     return ArgumentTypeError(
-        f"{argument} must return a 0-d array of the count's library, got {shown(value)} from {shown(schedule)}; "
-        f"{way_out}",
+        f"{argument} must return a 0-d array of the count's library, got {shown(value)} "
+        f"from {shown(schedule)}; {way_out}",
         argument=argument,
         rule="return a 0-d array of the count's library",
         value=value,

@@ -46,7 +46,8 @@ def _updated(weights: Leaves, index: int, update: Array | None) -> Any:
     if requires_grad(weight):
         way_out = "call apply_updates under torch.no_grad()"
         raise ArgumentError(
-            f"{weights.path(index)} must not record gradients here, got a weight with requires_grad=True; {way_out}",
+            f"{weights.path(index)} must not record gradients here, got a weight with requires_grad=True; "
+            f"{way_out}",
             argument="weights",
             rule="not record gradients",
             value=weight,

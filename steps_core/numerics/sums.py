@@ -4,7 +4,7 @@ import math
 
 from ..namespaces import Array, Namespace, part_of
 
-# A library may add the elements of a block one after another: short blocks keep that harmless, long ones fast.
+# A library may add the elements of a block one by one: short blocks keep that harmless, long ones fast.
 _BLOCK = 128
 
 

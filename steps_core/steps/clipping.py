@@ -144,7 +144,7 @@ def _clip_global(call: Call, gradients: Values, threshold: float) -> Values:
 
 
 def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[int, ...]:
-    """Return the axes that a unit of a leaf stretches over; an axis that the leaf lacks is refused by path."""
+    """Return the axes that a unit of a leaf stretches over; refuse, by path, an axis it lacks."""
     try:
         return reduced_axes(leaf.shape, unit_axis)
     except IndexError:
@@ -181,7 +181,7 @@ def clip_units(xp: Namespace, leaf: Array, threshold: float, axes: tuple[int, ..
 def clip_units_relative(
     xp: Namespace, leaf: Array, weight: Array, threshold: float, epsilon: float, axes: tuple[int, ...]
 ) -> Array:
-    """Return the leaf with the norm over these axes limited to threshold * max(norm of the weight, epsilon)."""
+    """Return the leaf with its units limited to threshold * max(norm of the weight, epsilon)."""
     norm = scaled_norm(xp, square_sums(xp, leaf, axes))
     reference = at_least(xp, scaled_norm(xp, square_sums(xp, weight, axes)), epsilon)
     return apply_limit(xp, leaf, limit_norm(xp, norm, threshold, reference))

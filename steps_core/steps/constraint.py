@@ -34,7 +34,8 @@ class ConstraintStep(Step):
 
     Args:
         constraint: one of the four names.
-        lower, upper: bounds of the box, in the unit of the weights; at least one; None: no bound. Default None.
+        lower, upper: bounds of the box, in the unit of the weights; at least one; None: no bound.
+            Default None.
         radius: of the norm-ball, above 0, in the unit of the weights. Default 1.0.
         unit_axis: which axes tell the units of a leaf apart, for the norm kinds. "auto": the output axis is
             last; 0: it is first, as in PyTorch; an int or tuple: these. Default "auto".

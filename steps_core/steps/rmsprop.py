@@ -26,9 +26,10 @@ class RMSPropStep(Step):
     """RMSProp: an end-to-end step that divides each gradient by a running root mean square.
 
     v = min(decay * v + (1 - decay) * |g|^2, largest finite number)
-    s = v                                         centered: max(v - |mean|^2, 0), mean = decay * mean + (1 - decay) * g
-    d = g / sqrt(s + epsilon)                     epsilon_inside=False: g / (sqrt(s) + epsilon)
-    b = momentum * b + d;  d' = b                 nesterov: d' = d + momentum * b;  momentum 0: d' = d
+    s = v                               centered: s = max(v - |mean|^2, 0) with
+                                        mean = decay * mean + (1 - decay) * g
+    d = g / sqrt(s + epsilon)           epsilon_inside=False: d = g / (sqrt(s) + epsilon)
+    b = momentum * b + d;  d' = b       nesterov: d' = d + momentum * b;  momentum 0: d' = d
     u = -learning_rate * (d' + weight_decay * w)
 
     Args:
