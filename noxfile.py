@@ -1,0 +1,73 @@
+"""The project's checks, each in its own environment: `nox`, or `nox -s tests`.
+
+Every session takes the versions of constraints.txt.
+Arguments after `--` go to the program: `nox -s tests -- -k clip`.
+"""
+
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+CONSTRAINTS = ROOT / "constraints.txt"
+
+# The extra that brings each library, and the rows of the conformance table that are run with it.
+BACKENDS = {
+    "numpy": ("numpy", ["numpy", "numpy-readonly"]),
+    "torch": ("torch", ["torch"]),
+    "torch-cuda": ("torch", ["torch-cuda"]),
+    "jax": ("jax", ["jax", "jax-jit", "jax-x64"]),
+    "array-api-strict": (
+        "strict",
+        ["array-api-strict", "array-api-strict-device1", "array-api-strict-minimal"],
+    ),
+    "cupy": ("cupy", ["cupy"]),
+}
+
+nox.needs_version = ">=2025.5.1"
+nox.options.sessions = ["lint", "tests", "wheel"]
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install requirements in the versions of the constraints file."""
+    session.install("-c", str(CONSTRAINTS), *requirements)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all tests, on every array library."""
+    install(session, "-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("backend", list(BACKENDS))
+def conformance(session: nox.Session, backend: str) -> None:
+    """Run the conformance suite on the rows of one library; a row that cannot run here is an error."""
+    extra, rows = BACKENDS[backend]
+    install(session, "-e", f".[conformance,{extra}]")
+    named = [argument for row in rows for argument in ("--backend", row)]
+    session.run("steps-conformance", "run", *named, *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, form and types."""
+    install(session, "-e", ".[conformance,lint]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the distribution, install the wheel where no checkout is in sight, and use it there."""
+    install(session, "build")
+    elsewhere = Path(session.create_tmp()).resolve()
+    built = elsewhere / "dist"
+    session.run("python", "-m", "build", "--outdir", str(built), str(ROOT))
+    newest = max(built.glob("*.whl"), key=lambda file: file.stat().st_mtime)
+    install(session, "--force-reinstall", f"steps-core[conformance] @ {newest.as_uri()}")
+    session.chdir(elsewhere)
+    session.run("python", "-W", "error", str(ROOT / "tests/packaging/installed.py"))
+    session.run("steps-conformance", "list", silent=True)
