@@ -87,9 +87,9 @@ class Step(ABC):
         """The entries of the state; none for a stateless step."""
         return ()
 
-    @abstractmethod
     def initial_state(self, weights: Leaves) -> State:
-        """Return the first state for opened weights."""
+        """Return the first state for opened weights; ``{}`` for a stateless step."""
+        return {}
 
     @abstractmethod
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from .. import checks
 from ..call import Call, Scalar, Values, on_device_of, per_kind, scalar_for
-from ..contract import Step
 from ..elementwise import advance_leaves
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace
@@ -19,8 +18,9 @@ from ..numerics.moments import (
 )
 from ..numerics.norms import safe_sqrt
 from ..schedules import checked_rate
-from ..state import State, StateView, count_from_zero, incremented, zeros_like
-from .rates import Rate, rate_at, rate_negates
+from ..state import State, StateView, count_from_zero, incremented
+from .end_to_end import EndToEndStep
+from .rates import Rate, rate_at
 
 
 class AdamScalars(NamedTuple):
@@ -38,7 +38,7 @@ class AdamScalars(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamStep(Step):
+class AdamStep(EndToEndStep):
     """Adam: an end-to-end step that divides a moving average of the gradients by their root mean square.
 
     m = beta1 * m + (1 - beta1) * g
@@ -102,30 +102,19 @@ class AdamStep(Step):
         )
 
     @property
-    def negates(self) -> bool:
-        """True unless the rate is a number below 0."""
-        return rate_negates(self.learning_rate)
-
-    @property
-    def needs_weights(self) -> bool:
-        """Whether weights decay."""
-        return self.weight_decay != 0
+    def moments(self) -> dict[str, bool]:
+        """Both moments, and with amsgrad the largest of the second."""
+        moments = {"first_moment": False, "second_moment": True}
+        return {**moments, "second_moment_max": True} if self.amsgrad else moments
 
     @property
     def state_keys(self) -> tuple[str, ...]:
         """The counter and the moments."""
-        return ("count", *self._moments)
-
-    @property
-    def _moments(self) -> dict[str, bool]:
-        """The names of the moments, and whether each is real."""
-        moments = {"first_moment": False, "second_moment": True}
-        return {**moments, "second_moment_max": True} if self.amsgrad else moments
+        return ("count", *self.moments)
 
     def initial_state(self, weights: Leaves) -> State:
         """Return a counter at 0 and moments of zeros."""
-        moments = {key: zeros_like(weights, real=real) for key, real in self._moments.items()}
-        return {"count": count_from_zero(weights), **moments}
+        return {**super().initial_state(weights), "count": count_from_zero(weights)}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced moments."""
@@ -137,7 +126,7 @@ class AdamStep(Step):
         def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
             return adam_kernel(call.xp, gradient, weight, moments, scalars_of(gradient), self)
 
-        old = {key: state.leaves(call, key, real=real) for key, real in self._moments.items()}
+        old = {key: state.leaves(call, key, real=real) for key, real in self.moments.items()}
         updates, moments = advance_leaves(call, gradients, old, kernel)
         return updates, {"count": count, **moments}
 

@@ -6,7 +6,6 @@ from typing import Any
 from .. import checks
 from ..call import Call, Values
 from ..contract import Step
-from ..leaves import Leaves
 from ..namespaces import Array, Namespace
 from ..numerics.sums import mean_over
 from ..state import State, StateView
@@ -52,10 +51,6 @@ class CenteringStep(Step):
     def negates(self) -> bool:
         """Always False: a mean is removed, the direction kept."""
         return False
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return no state."""
-        return {}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the centred gradients."""

@@ -8,7 +8,6 @@ from .. import checks
 from ..call import Call, Values, per_kind
 from ..contract import Step
 from ..errors import TreeMismatchError
-from ..leaves import Leaves
 from ..namespaces import Array, Namespace, device_of
 from ..numerics.formats import constant, format_of
 from ..numerics.joint import moved
@@ -97,10 +96,6 @@ class GradientClippingStep(Step):
     def needs_weights(self) -> bool:
         """Whether the variant is relative to the weights."""
         return self.variant == "per-weight-relative" and not self._is_identity
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return no state."""
-        return {}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the clipped gradients."""

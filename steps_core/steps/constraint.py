@@ -8,7 +8,7 @@ from .. import checks
 from ..call import Call, Values
 from ..contract import Step
 from ..errors import ArgumentError, LeafTypeError, refusal, shown
-from ..leaves import Leaves, require_wide_enough
+from ..leaves import require_wide_enough
 from ..namespaces import Array, Namespace, dtype_name
 from ..numerics.formats import constant, format_of, is_complex_name
 from ..numerics.limits import apply_limit, limit_norm, rescale
@@ -108,10 +108,6 @@ class ConstraintStep(Step):
     def constrains(self) -> bool:
         """Always True."""
         return True
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return no state."""
-        return {}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the constrained updates."""

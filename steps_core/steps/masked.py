@@ -5,20 +5,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..call import Call, Values
-from ..contract import Step, StepLike
 from ..errors import ArgumentTypeError, refusal
 from ..leaves import Leaves
 from ..masks import MaskTree
 from ..namespaces import Array
 from ..state import State, StateView
 from ..trees import is_container, key_paths
-from .nesting import advance_inner, checked_step, initial_inner_state
+from .nesting import advance_inner, initial_inner_state
+from .wrapping import WrappingStep
 
 MaskFunction = Callable[[tuple[Any, ...], Array], bool]
 
 
 @dataclass(frozen=True)
-class MaskedStep(Step):
+class MaskedStep(WrappingStep):
     """Run another step on the leaves that a mask chooses; the others pass unchanged.
 
     g'_i = inner(g)_i where the mask holds for leaf i, else g_i
@@ -47,32 +47,15 @@ class MaskedStep(Step):
         {'kernel': array([3.]), 'bias': array([2.])}
     """
 
-    inner: StepLike
     mask: Any
 
-    def _check_options(self) -> None:
-        checked_step("inner", self.inner)
+    def _check_own_options(self) -> None:
         if isinstance(self.mask, (bool, MaskTree)) or is_container(self.mask):
             self._set(mask=self.mask if isinstance(self.mask, MaskTree) else MaskTree(self.mask))
         elif not callable(self.mask) or isinstance(self.mask, type):
             way_out = 'pass {"kernel": True, "bias": False}, or a function of path and leaf'
             rule = "be a tree of booleans or a function"
             raise refusal(ArgumentTypeError, "mask", rule, self.mask, way_out)
-
-    @property
-    def negates(self) -> bool:
-        """As the inner step."""
-        return self.inner.negates
-
-    @property
-    def needs_weights(self) -> bool:
-        """As the inner step."""
-        return bool(getattr(self.inner, "needs_weights", False))
-
-    @property
-    def constrains(self) -> bool:
-        """As the inner step."""
-        return bool(getattr(self.inner, "constrains", False))
 
     @property
     def state_keys(self) -> tuple[str, ...]:

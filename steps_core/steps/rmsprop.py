@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 from .. import checks
 from ..call import Call, Scalar, Values, per_kind, scalar_for
-from ..contract import Step
 from ..elementwise import advance_leaves
-from ..leaves import Leaves
 from ..namespaces import Array, Namespace
 from ..numerics.moments import (
     at_most_largest,
@@ -17,12 +15,13 @@ from ..numerics.moments import (
 )
 from ..numerics.norms import safe_sqrt, squared_magnitude
 from ..schedules import checked_rate
-from ..state import State, StateView, zeros_like
-from .rates import Rate, advance_rate, initial_rate_state, rate_keys, rate_negates
+from ..state import State, StateView
+from .end_to_end import EndToEndStep
+from .rates import Rate, advance_rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class RMSPropStep(Step):
+class RMSPropStep(EndToEndStep):
     """RMSProp: an end-to-end step that divides each gradient by a running root mean square.
 
     v = min(decay * v + (1 - decay) * |g|^2, largest finite number)
@@ -85,30 +84,10 @@ class RMSPropStep(Step):
         checks.nesterov_has_momentum(self.nesterov, self.momentum)
 
     @property
-    def negates(self) -> bool:
-        """True unless the rate is a number below 0."""
-        return rate_negates(self.learning_rate)
-
-    @property
-    def needs_weights(self) -> bool:
-        """Whether weights decay."""
-        return self.weight_decay != 0
-
-    @property
-    def state_keys(self) -> tuple[str, ...]:
-        """The moments that the options ask for, and the counter of a schedule."""
-        return (*self._moments, *rate_keys(self.learning_rate))
-
-    @property
-    def _moments(self) -> dict[str, bool]:
-        """The names of the moments, and whether each is real."""
+    def moments(self) -> dict[str, bool]:
+        """The moments that the options ask for."""
         asked = {"second_moment": True, "mean": self.centered, "momentum": self.momentum != 0}
         return {key: key == "second_moment" for key, is_asked in asked.items() if is_asked}
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return moments of zeros."""
-        moments = {key: zeros_like(weights, real=real) for key, real in self._moments.items()}
-        return {**moments, **initial_rate_state(self.learning_rate, weights)}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced moments."""
@@ -117,12 +96,12 @@ class RMSPropStep(Step):
         epsilon_of = per_kind(lambda leaf: scalar_for(call.xp, self.epsilon, leaf))
 
         def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
-            named = dict(zip(self._moments, moments, strict=True))
+            named = dict(zip(self.moments, moments, strict=True))
             scalars = rate_of(gradient), epsilon_of(gradient)
             update, advanced = rmsprop_kernel(call.xp, gradient, weight, named, *scalars, self)
             return update, *(advanced[key] for key in named)
 
-        old = {key: state.leaves(call, key, real=real) for key, real in self._moments.items()}
+        old = {key: state.leaves(call, key, real=real) for key, real in self.moments.items()}
         updates, moments = advance_leaves(call, gradients, old, kernel)
         return updates, {**moments, **count}
 

@@ -4,18 +4,17 @@ from dataclasses import dataclass
 
 from .. import checks
 from ..call import Call, Scalar, Values, per_kind, scalar_for
-from ..contract import Step
 from ..elementwise import advance_leaves
-from ..leaves import Leaves
 from ..namespaces import Array
 from ..numerics.moments import next_trace
 from ..schedules import checked_rate
-from ..state import State, StateView, zeros_like
-from .rates import Rate, advance_rate, initial_rate_state, rate_keys, rate_negates
+from ..state import State, StateView
+from .end_to_end import EndToEndStep
+from .rates import Rate, advance_rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGDStep(Step):
+class SGDStep(EndToEndStep):
     """Gradient descent: an end-to-end step, minus the rate times the gradient or its momentum.
 
     b = momentum * b + g;  d = b                  nesterov: d = g + momentum * b;  momentum 0: d = g
@@ -58,28 +57,9 @@ class SGDStep(Step):
         checks.nesterov_has_momentum(self.nesterov, self.momentum)
 
     @property
-    def negates(self) -> bool:
-        """True unless the rate is a number below 0."""
-        return rate_negates(self.learning_rate)
-
-    @property
-    def needs_weights(self) -> bool:
-        """Whether weights decay."""
-        return self.weight_decay != 0
-
-    @property
-    def state_keys(self) -> tuple[str, ...]:
-        """The momentum and the counter that the options ask for."""
-        return (*self._moments, *rate_keys(self.learning_rate))
-
-    @property
-    def _moments(self) -> tuple[str, ...]:
-        return ("momentum",) if self.momentum != 0 else ()
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return a momentum of zeros, where there is one."""
-        moments = {key: zeros_like(weights) for key in self._moments}
-        return {**moments, **initial_rate_state(self.learning_rate, weights)}
+    def moments(self) -> dict[str, bool]:
+        """The momentum, where the options ask for it."""
+        return {"momentum": False} if self.momentum != 0 else {}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced momentum."""
@@ -89,7 +69,7 @@ class SGDStep(Step):
         def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
             return sgd_kernel(gradient, weight, moments, rate_of(gradient), self)
 
-        old = {key: state.leaves(call, key) for key in self._moments}
+        old = {key: state.leaves(call, key, real=real) for key, real in self.moments.items()}
         updates, moments = advance_leaves(call, gradients, old, kernel)
         return updates, {**moments, **count}
 

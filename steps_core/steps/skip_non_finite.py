@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..call import Call, Values, on_device_of, per_kind
-from ..contract import Step, StepLike
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace, as_array
 from ..state import State, StateView, count_from_zero, incremented, stored
 from ..trees import flatten, unflatten
-from .nesting import advance_inner, checked_step, initial_inner_state
+from .nesting import advance_inner, initial_inner_state
+from .wrapping import WrappingStep
 
 
 @dataclass(frozen=True)
-class SkipNonFiniteStep(Step):
+class SkipNonFiniteStep(WrappingStep):
     """Run another step, but where any gradient is NaN or infinite give zeros and keep the inner state.
 
     Args:
@@ -33,25 +33,8 @@ class SkipNonFiniteStep(Step):
         (array([0., 0.]), 1)
     """
 
-    inner: StepLike
-
-    def _check_options(self) -> None:
-        checked_step("inner", self.inner)
-
-    @property
-    def negates(self) -> bool:
-        """As the inner step."""
-        return self.inner.negates
-
-    @property
-    def needs_weights(self) -> bool:
-        """As the inner step."""
-        return bool(getattr(self.inner, "needs_weights", False))
-
-    @property
-    def constrains(self) -> bool:
-        """As the inner step."""
-        return bool(getattr(self.inner, "constrains", False))
+    def _check_own_options(self) -> None:
+        pass
 
     @property
     def state_keys(self) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from .. import checks
 from ..call import Call, Values, per_kind, scalar_for
 from ..contract import Step
-from ..leaves import Leaves
 from ..state import State, StateView
 
 
@@ -49,10 +48,6 @@ class WeightDecayStep(Step):
     def needs_weights(self) -> bool:
         """Always True."""
         return True
-
-    def initial_state(self, weights: Leaves) -> State:
-        """Return no state."""
-        return {}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the gradients with the decay added."""
