@@ -8,6 +8,7 @@ from steps_backends import HostArray, format_of
 from ..case import CaseFunction, case
 from ..compare import Mismatch, same_bits, within_ulps
 from ..containers import leaves, mapped
+from ..descriptions import description
 from ..exact import as_fraction, components
 from ..oracle.exact import Exact, exact
 from ..run import Run
@@ -36,6 +37,11 @@ def case_for_each_row(
 def made(run: Run, tree: Any) -> Any:
     """Return the tree with every HostArray made an array of the backend."""
     return mapped(lambda host, _: run.array(host.values, host.dtype, host.shape), tree)
+
+
+def applied_directly(run: Run, name: str, gradients: Any, weights: Any = None, **options: Any) -> Any:
+    """Return what a step gives when it is called as it is, not in the way of the backend."""
+    return run.target.make(description(name, **options)).apply(gradients, weights, None)
 
 
 def exacts(tree: Any) -> list[Exact]:
