@@ -156,8 +156,8 @@ def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[i
 
 
 def zeroed(xp: Namespace, leaf: Array) -> Array:
-    """Return zeros; a zero keeps its sign, as its norm is within the threshold 0."""
-    return xp.where(leaf == 0, leaf, xp.zeros_like(leaf))
+    """Return zeros with the signs of the leaf: a leaf of zeros is within the threshold 0 and keeps its bits."""
+    return xp.where(xp.isfinite(leaf), leaf * 0.0, xp.zeros_like(leaf))
 
 
 def clip_elements(xp: Namespace, leaf: Array, threshold: float) -> Array:
