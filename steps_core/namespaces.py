@@ -12,6 +12,10 @@ Namespace = Any
 # array-api-compat's own look-ups go through functools caches, which warn under torch.compile; what is
 # needed inside a call is therefore answered here for PyTorch.
 _NAMESPACES: dict[type, Namespace | None] = {}
+_IS_TORCH: dict[type, bool] = {}
+
+# NumPy works out the name of a dtype anew each time it is asked.
+_DTYPE_NAMES: dict[Any, str] = {}
 
 # Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
 _NOT_ARRAYS = {"MaskedArray", "matrix"}
@@ -46,14 +50,19 @@ def library_name(xp: Namespace) -> str:
 
 def dtype_name(dtype: Any) -> str:
     """Return the plain name of a dtype of any library, such as ``float32``."""
-    name = getattr(dtype, "name", None)
-    return name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
+    if dtype not in _DTYPE_NAMES:
+        name = getattr(dtype, "name", None)
+        _DTYPE_NAMES[dtype] = name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
+    return _DTYPE_NAMES[dtype]
 
 
 def is_torch(array: Array) -> bool:
     """Return whether this is a PyTorch tensor."""
-    xp = namespace_of(array)
-    return xp is not None and library_name(xp) == "torch"
+    kind = type(array)
+    if kind not in _IS_TORCH:
+        xp = namespace_of(array)
+        _IS_TORCH[kind] = xp is not None and library_name(xp) == "torch"
+    return _IS_TORCH[kind]
 
 
 def device_of(array: Array) -> Any:

@@ -156,7 +156,7 @@ def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[i
 
 
 def zeroed(xp: Namespace, leaf: Array) -> Array:
-    """Return zeros with the signs of the leaf: a leaf of zeros is within the threshold 0 and keeps its bits."""
+    """Return zeros of the leaf's signs: a leaf of zeros is within the threshold 0 and keeps its bits."""
     return xp.where(xp.isfinite(leaf), leaf * 0.0, xp.zeros_like(leaf))
 
 
