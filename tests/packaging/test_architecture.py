@@ -100,6 +100,17 @@ def test_only_state_files_and_the_door_to_the_host_use_numpy():
     assert users <= {"state_files.py", "namespaces.py"}
 
 
+def test_one_module_alone_moves_arrays_between_devices():
+    movers = {
+        file.name
+        for file in sources(CORE)
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in {"to", "to_device", "cpu", "cuda", "device_put"}
+    }
+
+    assert movers == {"namespaces.py"}
+
+
 def test_the_core_imports_itself_only_relatively():
     """A copy under another name must never reach the installed package."""
     absolute = [str(i) for file in sources(CORE) for i in imports_of(file) if i.top == "steps_core"]
