@@ -45,15 +45,12 @@ def deviations(backend: Backend) -> list[str]:
             found.append(f"{dtype} is declared, but {problem}")
         if dtype not in declared.dtypes and not problem:
             found.append(f"{dtype} is not declared, but it works")
-    for trait, sign in (
-        ("flushes_subnormals", _flushes_subnormals),
-        ("mutable", _can_be_written),
-    ):
-        if sign(backend) != (trait in declared.traits):
-            said, seen = (
-                ("declared", "is not seen") if trait in declared.traits else ("not declared", "is seen")
-            )
-            found.append(f"{trait} is {said}, but it {seen}")
+    for trait, is_seen in _SIGNS.items():
+        seen = is_seen(backend)
+        if seen and trait not in declared.traits:
+            found.append(f"{trait} is not declared, but it is seen")
+        if not seen and trait in declared.traits:
+            found.append(f"{trait} is declared, but it is not seen")
     device = backend.device_of(backend.array(host_array([1.0])))
     if declared.device not in device.lower():
         found.append(f"device {declared.device} is declared, but arrays are made on {device}")
@@ -113,6 +110,32 @@ def _can_be_written(backend: Backend) -> bool:
 
 def _write_first(array: Any) -> None:
     array[0] = 3.0
+
+
+def _is_traced(backend: Backend) -> bool:
+    """Return whether a function run by the backend gets something else than the array that was passed."""
+    array, seen = backend.array(host_array([1.0])), []
+
+    def record(given: Any) -> Any:
+        seen.append(type(given))
+        return _double(given)
+
+    backend.call(record, array)
+    return seen != [type(array)]
+
+
+def _lacks_boolean_indexing(backend: Backend) -> bool:
+    array = backend.array(host_array([1.0, 2.0]))
+    return _attempt(lambda: array[array > array])[1] is not None
+
+
+_SIGNS: dict[str, Callable[[Backend], bool]] = {
+    "flushes_subnormals": _flushes_subnormals,
+    "mutable": _can_be_written,
+    "jit": _is_traced,
+    "optional_features_off": _lacks_boolean_indexing,
+}
+"""How the traits that can be seen are seen."""
 
 
 def _shown(error: Exception) -> str:
