@@ -15,7 +15,7 @@ _NAMESPACES: dict[type, Namespace | None] = {}
 _IS_TORCH: dict[type, bool] = {}
 
 # NumPy works out the name of a dtype anew each time it is asked.
-_DTYPE_NAMES: dict[Any, str] = {}
+_DTYPE_NAMES: dict[tuple[type, Any], str] = {}
 
 # Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
 _NOT_ARRAYS = {"MaskedArray", "matrix"}
@@ -50,10 +50,12 @@ def library_name(xp: Namespace) -> str:
 
 def dtype_name(dtype: Any) -> str:
     """Return the plain name of a dtype of any library, such as ``float32``."""
-    if dtype not in _DTYPE_NAMES:
+    # With its class, because dtypes of two libraries may have one hash, and warn when they are compared.
+    key = (type(dtype), dtype)
+    if key not in _DTYPE_NAMES:
         name = getattr(dtype, "name", None)
-        _DTYPE_NAMES[dtype] = name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
-    return _DTYPE_NAMES[dtype]
+        _DTYPE_NAMES[key] = name if isinstance(name, str) else str(dtype).rsplit(".", 1)[-1]
+    return _DTYPE_NAMES[key]
 
 
 def is_torch(array: Array) -> bool:

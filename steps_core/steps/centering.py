@@ -64,6 +64,6 @@ class CenteringStep(Step):
 
 def centered(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
     """Return the leaf minus its mean over these axes; a unit without elements has none."""
-    if not axes or 0 in leaf.shape:
+    if 0 in leaf.shape:
         return leaf
     return leaf - mean_over(xp, leaf, axes)
