@@ -1,0 +1,1 @@
+"""Vectors: exact inputs and expected results as JSON, for any implementation in any language."""

@@ -1,0 +1,19 @@
+"""Making the vectors: inputs from tables and fixed seeds, results from the oracle; no target takes part."""
+
+from collections.abc import Callable
+
+from ..model import Vector
+from . import adam, centering, chain, clipping, constraint, descent, rmsprop, scaling, trees
+
+MAKERS: dict[str, Callable[[], list[Vector]]] = {
+    "adam": adam.vectors,
+    "centering": centering.vectors,
+    "chain": chain.vectors,
+    "clipping": clipping.vectors,
+    "constraint": constraint.vectors,
+    "descent": descent.vectors,
+    "rmsprop": rmsprop.vectors,
+    "scaling": scaling.vectors,
+    "trees": trees.vectors,
+}
+"""One function a file of vectors."""

@@ -1,0 +1,42 @@
+"""Vectors of gradient centralisation."""
+
+from typing import Any
+
+from steps_backends import HostArray, host_array
+
+from ...descriptions import description
+from ...oracle import centering as oracle
+from ...oracle.exact import exact, mp
+from ...oracle.samples import sample, whole_numbers
+from ..model import Vector, VectorCall, unchanged
+from .sheet import ALL_DTYPES, Sheet, expect, sized
+
+
+def vectors() -> list[Vector]:
+    """Return the vectors of this file."""
+    sheet = Sheet()
+    for dtype in ALL_DTYPES:
+        _add(sheet, "CENTER-001", f"matrix-{dtype}", sample((4, 3), dtype, seed=41))
+    for shape in ((2, 3, 2), (2, 2, 3, 2), (2, 1, 2, 2, 3), (1, 4), (4, 1)):
+        _add(sheet, "CENTER-001", f"rank-{len(shape)}-of-{shape[0]}", sample(shape, seed=42))
+    for label, axis in (("first", 0), ("last", -1), ("both", (0, 1))):
+        _add(sheet, "CENTER-002", label, sample((4, 3), seed=43), unit_axis=axis)
+    for label, leaf in (
+        ("0-d", host_array(3.0)),
+        ("vector", host_array([1.0, 2.0])),
+        ("empty", host_array([], "float32", (0, 3))),
+    ):
+        one = VectorCall(leaf, None, unchanged(leaf))
+        sheet.add("CENTER-003", label, "no unit of its own", description("CenteringStep"), [one])
+    _add(sheet, "CENTER-004", "whole-numbers", whole_numbers((8, 4), seed=44))
+    _add(sheet, "CENTER-004", "3e38", host_array([[3e38, 1.0], [3e38, 2.0], [3e38, 3.0]]))
+    return sheet.listed()
+
+
+def _add(sheet: Sheet, requirement: str, name: str, leaf: HostArray, **options: Any) -> None:
+    centered = oracle.centered(exact(leaf), **options)
+    largest = max((abs(value) for value in exact(leaf).values), default=mp.mpf(1))
+    one = VectorCall(leaf, None, expect(leaf, centered, wide=2, of=sized(leaf, largest)))
+    sheet.add(
+        requirement, name, "the mean of each unit is removed", description("CenteringStep", **options), [one]
+    )

@@ -1,0 +1,78 @@
+"""Vectors of scaling, by numbers and by every schedule."""
+
+from typing import Any
+
+from steps_backends import host_array
+
+from ...descriptions import description, schedule
+from ...oracle import schedules
+from ...oracle.exact import exact, number
+from ...oracle.samples import sample
+from ..model import Expected, Vector, VectorCall, unchanged
+from .sheet import ALL_DTYPES, Sheet, expect, whole
+
+SCHEDULES: dict[str, tuple[Any, schedules.Schedule]] = {
+    "constant": (schedule("ConstantSchedule", value=0.75), schedules.constant(0.75)),
+    "exponential": (
+        schedule("ExponentialSchedule", initial=0.5, decay_rate=0.25, decay_steps=3),
+        schedules.exponential(0.5, 0.25, 3),
+    ),
+    "linear": (
+        schedule("LinearSchedule", initial=0.5, final=0.125, steps=3),
+        schedules.linear(0.5, 0.125, 3),
+    ),
+    "cosine": (schedule("CosineSchedule", initial=0.5, steps=5, final=0.1), schedules.cosine(0.5, 5, 0.1)),
+    "warmup": (
+        schedule(
+            "WarmupSchedule", steps=3, then=schedule("CosineSchedule", initial=0.5, steps=3), initial=0.1
+        ),
+        schedules.warmup(3, schedules.cosine(0.5, 3), 0.1),
+    ),
+    "piecewise": (
+        schedule("PiecewiseSchedule", boundaries=(2, 4), values=(1.0, 0.3, 0.09)),
+        schedules.piecewise((2, 4), (1.0, 0.3, 0.09)),
+    ),
+}
+_REQUIREMENTS = {
+    "constant": "SCHED-002",
+    "exponential": "SCHED-003",
+    "linear": "SCHED-004",
+    "cosine": "SCHED-005",
+    "warmup": "SCHED-006",
+    "piecewise": "SCHED-007",
+}
+
+
+def vectors() -> list[Vector]:
+    """Return the vectors of this file."""
+    sheet = Sheet()
+    for dtype in ALL_DTYPES:
+        gradient = sample((5,), dtype, seed=31)
+        for factor in (-1.0, 0.1, 3.0, 0.0):
+            scaled = exact(gradient).map(lambda g, by=factor: g * number(by))
+            one = VectorCall(gradient, None, expect(gradient, scaled, wide=2))
+            step = description("ScalingStep", scale=factor)
+            sheet.add("SCALE-001", f"{factor:g}-{dtype}", "times a number", step, [one])
+        scaled = exact(gradient).map(lambda g: -number(0.3) * g)
+        one = VectorCall(gradient, None, expect(gradient, scaled, wide=2))
+        step = description("ScalingStep", learning_rate=0.3)
+        sheet.add("SCALE-002", f"rate-{dtype}", "minus a learning rate", step, [one])
+    same = host_array([1.5, -0.0, 1e-45, float("inf")])
+    one = VectorCall(same, None, unchanged(same))
+    sheet.add("SCALE-001", "by-one", "times 1 changes nothing", description("ScalingStep", scale=1.0), [one])
+    _scheduled(sheet)
+    return sheet.listed()
+
+
+def _scheduled(sheet: Sheet) -> None:
+    for label, (described, value) in SCHEDULES.items():
+        gradient = host_array([1.0, -2.0])
+        calls = []
+        for count in range(8):
+            scaled = exact(gradient).map(lambda g, at=count, rule=value: g * rule(at))
+            state = {"count": whole(count + 1)}
+            # A line or wave may end near 0: what counts are ulps of its largest value.
+            of = exact(gradient).map(lambda g: g).values
+            calls.append(VectorCall(gradient, None, Expected("float32", (2,), scaled.values, 2, of), state))
+        step = description("ScalingStep", scale=described)
+        sheet.add(_REQUIREMENTS[label], label, "eight calls, the first at count 0", step, calls)
