@@ -139,7 +139,8 @@ def small_elements(run: Run, row: Extreme) -> None:
 def subnormal_elements(run: Run, threshold: float) -> None:
     """A tree of subnormal numbers is kept below the threshold, and clipped above it."""
     gradients = [host_array([1e-40, -1e-40, 3e-41])]
-    if threshold > 1e-39:
+    if threshold > 1e-39 or "flushes_subnormals" in run.traits:
+        # to a flushing backend they are zeros, which lie within every limit
         kept(run, clipped(run, "global", threshold, gradients), gradients)
     else:
         clips_as_the_oracle(run, "global", threshold, gradients, 4)
@@ -234,8 +235,9 @@ def norm_of_the_result(run: Run, dtype: str, scale: float) -> None:
 
 @case("CLIP-GLOBAL-011", each={"dtype": ALL_DTYPES})
 def thousand_leaves(run: Run, dtype: str) -> None:
-    """One element each, as a list."""
-    gradients = [sample((1,), dtype, seed=seed) for seed in range(1000)]
+    """One element each, as a list; fewer where each call is compiled, which takes minutes for a thousand."""
+    count = 20 if "jit" in run.traits else 1000
+    gradients = [sample((1,), dtype, seed=seed) for seed in range(count)]
     clips_as_the_oracle(run, "global", 1.0, gradients, 4)
 
 
