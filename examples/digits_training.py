@@ -12,7 +12,7 @@ from steps_backends import Backend, HostArray
 
 from steps_core import AdamStep, ChainedStep, GradientClippingStep, MonitorStep, apply_updates
 
-SEED, BATCH, EPOCHS, TEST_IMAGES = 2012, 64, 24, 360
+SEED, BATCH, EPOCHS, TEST_IMAGES = 2012, 64, 16, 360
 THRESHOLD = 1.0
 
 # The monitor keeps the norm of what reaches the clip, and shares its one reduction.
