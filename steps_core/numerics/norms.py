@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..namespaces import Array, Namespace
 from .formats import FloatFormat, format_of
-from .sums import sum_of_all, sum_over
+from .sums import BLOCK, sum_of_all, sum_over
 
 
 class SquareSums(NamedTuple):
@@ -77,10 +77,13 @@ def _squares_by_range(xp: Namespace, x: Array, form: FloatFormat) -> tuple[Array
 
 
 def add_square_sums(xp: Namespace, sums: Sequence[SquareSums]) -> SquareSums:
-    """Return the total of 0-d sums of one format and device, stacked so that many leaves stay exact."""
-    if len(sums) == 1:
-        return sums[0]
-    return SquareSums(*(sum_of_all(xp, xp.stack(column)) for column in zip(*sums, strict=True)))
+    """Return the total of 0-d sums of one format and device, in blocks of blocks so that many stay exact."""
+    while len(sums) > 1:
+        blocks = [sums[start : start + BLOCK] for start in range(0, len(sums), BLOCK)]
+        sums = [
+            SquareSums(*(xp.sum(xp.stack(column)) for column in zip(*block, strict=True))) for block in blocks
+        ]
+    return sums[0]
 
 
 def scaled_norm(xp: Namespace, sums: SquareSums) -> ScaledNorm:

@@ -5,7 +5,7 @@ import math
 from ..namespaces import Array, Namespace, part_of
 
 # A library may add the elements of a block one by one: short blocks keep that harmless, long ones fast.
-_BLOCK = 128
+BLOCK = 128
 
 
 def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
@@ -19,12 +19,12 @@ def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
         axis: 0 or 1; it vanishes.
     """
     length = x.shape[axis]
-    if length <= _BLOCK:
+    if length <= BLOCK:
         return xp.sum(x, axis=axis)
-    whole = length // _BLOCK * _BLOCK
+    whole = length // BLOCK * BLOCK
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     blocks = x if whole == length else part_of(x, axis, 0, whole)
-    blocks = xp.reshape(blocks, (*before, whole // _BLOCK, _BLOCK, *after))
+    blocks = xp.reshape(blocks, (*before, whole // BLOCK, BLOCK, *after))
     total = blocked_sum(xp, xp.sum(blocks, axis=axis + 1), axis)
     if whole == length:
         return total

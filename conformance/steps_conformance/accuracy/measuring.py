@@ -1,0 +1,83 @@
+"""What is measured, and how: each measure runs one step on seeded inputs and compares with exact numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from steps_backends import HostArray, format_of
+
+from ..exact import as_fraction, components
+from ..run import Run
+from . import inputs
+
+# A result of many elements is read at its start only: one factor goes for all of them.
+_READ = 64
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measurement.
+
+    Attributes:
+        requirement: the requirement whose tolerance it backs.
+        name: what is measured, in words.
+        dtype: of the gradients.
+        size: how many elements, or leaves, or calls.
+        largest_error: runs it and returns the largest error in ulps.
+    """
+
+    requirement: str
+    name: str
+    dtype: str
+    size: int
+    largest_error: Callable[[Run], float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outcome of one measure on one backend; no ulps where it was not run, with the reason."""
+
+    backend: str
+    requirement: str
+    name: str
+    dtype: str
+    size: int
+    ulps: float | None
+    reason: str = ""
+
+
+def measure(run: Run, measures: Sequence[Measure]) -> Iterator[Row]:
+    """Yield the outcome of each measure on one backend."""
+    declaration = run.backend.declaration
+    for one in measures:
+        parts = (declaration.name, one.requirement, one.name, one.dtype, one.size)
+        if one.dtype not in declaration.dtypes:
+            yield Row(*parts, None, f"{declaration.name} does not declare {one.dtype}")
+            continue
+        yield Row(*parts, one.largest_error(run))
+
+
+def largest_error(got: HostArray, wanted: Sequence[Any]) -> float:
+    """Return the largest distance of the values from exact ones, in ulps of the dtype around those."""
+    form = format_of(got.dtype)
+    errors = [0.0]
+    for value, want in zip(got.values, wanted, strict=True):
+        for part, exact in zip(
+            components(value), components(want, pair=isinstance(value, complex)), strict=True
+        ):
+            errors.append(_distance(part, exact, form.ulp))
+    return max(errors)
+
+
+def _distance(value: float, exact: Any, ulp: Callable[[Fraction], Fraction]) -> float:
+    here, there = as_fraction(value), as_fraction(exact)
+    if here is None or there is None:
+        return 0.0 if value == exact else float("inf")
+    return float(abs(here - there) / ulp(there))
+
+
+def start_of(run: Run, array: Any) -> HostArray:
+    """Return the first elements along the first axis, read."""
+    read: HostArray = run.backend.read(array[: inputs.ROWS_READ, ...] if array.ndim else array)
+    return HostArray(read.dtype, (min(_READ, len(read.values)),), read.values[:_READ])
