@@ -17,7 +17,8 @@ _LABEL = re.compile(r"[A-Za-z0-9.+_-]+")
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z][A-Z0-9]*)*-\d{3}")
 _REGISTRY: dict[str, "Case"] = {}
 
-CaseFunction = Callable[..., None]
+CaseFunction = Callable[..., Any]
+"""It returns None; that is checked when it runs, as a generator or coroutine would not run at all."""
 
 
 @dataclass(frozen=True)

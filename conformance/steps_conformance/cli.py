@@ -1,0 +1,182 @@
+"""Run the conformance suite of gradient-processing steps, and look at what it is made of."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import steps_backends
+import typer
+from rich.console import Console
+
+from .case import Case, load_cases
+from .console import ProgressBars, backends_table, requirements_table, summary
+from .plan import SelectionError, gaps, selected
+from .reports import html, markdown
+from .reports.jsonl import JsonLinesWriter
+from .reports.model import Report, Verdict, judge
+from .requirements import load_requirements
+from .runner import TargetDidNotStartError, look_at_backend
+from .session import Observer, Plan, run
+from .worker_process import Limits
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help=__doc__,
+)
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+TARGET = "steps_conformance.targets.steps_core:target"
+NO_VERDICT = 2
+INTERRUPTED = 130
+_JOBS = min(os.cpu_count() or 1, 4)
+
+Backends = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend", help="A row of `backends`, or module:attribute; `all` for every row that can run."
+    ),
+]
+Target = Annotated[str, typer.Option("--target", help="What to test: module:attribute of a target.")]
+Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only the cases of this topic.")]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option("--id", help="Only this case or this requirement; CLIP-* for all that start so."),
+]
+ReportFolder = Annotated[
+    Path | None, typer.Option("--report", help="Folder for report.jsonl, report.md and report.html.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="A SHOULD counts like a MUST.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many backends run at a time.")]
+CaseSeconds = Annotated[float, typer.Option("--case-seconds", min=0.1, help="Time limit of one case.")]
+Restarts = Annotated[
+    int, typer.Option("--restarts", min=0, help="How often a backend's process is restarted.")
+]
+
+
+def main() -> None:
+    """Run the command."""
+    app()
+
+
+@app.command("run")
+def run_command(
+    backend: Backends = None,
+    target: Target = TARGET,
+    topic: Topics = None,
+    identity: Ids = None,
+    report: ReportFolder = None,
+    strict: Strict = False,
+    jobs: Jobs = _JOBS,
+    case_seconds: CaseSeconds = Limits.case_seconds,
+    restarts: Restarts = Limits.restarts,
+) -> None:
+    """Run the suite, by default on every backend that can run here.
+
+    Exit code: 0 conformant; 1 a MUST does not hold; 2 no verdict, because a backend that was named did
+    not run, planned cases were not run, nothing passed, or the target did not start.
+    """
+    requirements = load_requirements()
+    cases = _selected(load_cases(), topic or (), identity or ())
+    _require_rules(cases, requirements)
+    plan = Plan(
+        target,
+        _rows(backend or ()),
+        cases,
+        requirements,
+        named=tuple(name for name in backend or () if name != "all"),
+        topics=tuple(topic or ()),
+        limits=Limits(case_seconds=case_seconds, restarts=restarts),
+        jobs=jobs,
+    )
+    found = _run(plan, report, strict=strict)
+    verdict = judge(found, strict=strict)
+    if report is not None:
+        _write(found, verdict, report)
+    output.print(summary(found, verdict))
+    raise typer.Exit(verdict.exit_code)
+
+
+@app.command("list")
+def list_command(
+    topic: Topics = None,
+    show_cases: Annotated[bool, typer.Option("--cases", help="The ids of the cases, one a line.")] = False,
+) -> None:
+    """Show the requirements and their cases; exit code 1 where one has none of the other."""
+    requirements, cases = load_requirements(), load_cases()
+    missing = gaps(requirements, cases)
+    shown = _selected(cases, topic or (), ())
+    if show_cases:
+        for identity in shown:
+            output.print(identity, markup=False, soft_wrap=True)
+    else:
+        rules = [rule for rule in requirements.values() if not topic or rule.topic in topic]
+        output.print(requirements_table(rules, Counter(case.requirement for case in shown.values())))
+    output.print(f"{len(requirements)} requirements, {len(cases)} cases")
+    for identity in missing.requirements:
+        errors.print(f"{identity} has no case", style="red", markup=False)
+    for identity in missing.cases:
+        errors.print(f"{identity} shows no requirement that is written down", style="red", markup=False)
+    raise typer.Exit(1 if missing else 0)
+
+
+@app.command("backends")
+def backends_command() -> None:
+    """Show every backend, whether it can run here, and why not."""
+    facts = [look_at_backend(name) for name in steps_backends.names()]
+    output.print(backends_table(facts))
+
+
+def _selected(cases: dict[str, Case], topics: Sequence[str], ids: Sequence[str]) -> dict[str, Case]:
+    try:
+        return selected(cases, topics=topics, ids=ids)
+    except SelectionError as error:
+        raise _stop(str(error)) from None
+
+
+def _require_rules(cases: dict[str, Case], requirements: Iterable[str]) -> None:
+    unknown = sorted({case.requirement for case in cases.values()} - set(requirements))
+    if unknown:
+        raise _stop(f"cases show requirements that are not written down: {', '.join(unknown)}")
+
+
+def _rows(names: Sequence[str]) -> tuple[str, ...]:
+    known = steps_backends.names()
+    for name in names:
+        if name not in known and name != "all" and ":" not in name:
+            raise _stop(f"no backend is called {name!r}; there are {', '.join(known)}, and module:attribute")
+    wanted = [*(known if not names or "all" in names else ()), *names]
+    return tuple(name for name in dict.fromkeys(wanted) if name != "all")
+
+
+def _run(plan: Plan, folder: Path | None, *, strict: bool) -> Report:
+    bars = ProgressBars(output)
+    observers: list[Observer] = [bars]
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        observers.append(JsonLinesWriter(folder / "report.jsonl", strict=strict))
+    try:
+        return run(plan, observers)
+    except TargetDidNotStartError as error:
+        raise _stop(str(error)) from None
+    except KeyboardInterrupt:
+        errors.print("interrupted; report.jsonl has no footer" if folder else "interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        bars.close()
+
+
+def _write(report: Report, verdict: Verdict, folder: Path) -> None:
+    (folder / "report.md").write_text(markdown.render(report, verdict), encoding="utf-8")
+    (folder / "report.html").write_text(html.render(report, verdict), encoding="utf-8")
+    output.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def _stop(message: str) -> typer.Exit:
+    errors.print(message, style="red", markup=False, soft_wrap=True)
+    return typer.Exit(NO_VERDICT)

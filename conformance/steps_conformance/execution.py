@@ -1,0 +1,76 @@
+"""Running one case in this process."""
+
+import time
+import traceback
+import warnings
+from dataclasses import dataclass
+
+from steps_backends import Backend
+
+from .case import Case
+from .compare import Mismatch
+from .outcomes import Outcome
+from .run import Run
+from .targets.protocol import Refusal, Target
+
+_FRAMES = 4
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a case.
+
+    Attributes:
+        outcome: one of the closed set.
+        message: why, empty for PASS.
+        seconds: how long it took.
+    """
+
+    outcome: Outcome
+    message: str = ""
+    seconds: float = 0.0
+
+
+def execute(case: Case, backend: Backend, target: Target) -> Result:
+    """Run a case, every warning being an error, and return what became of it."""
+    lacking = case.unsupported(backend.declaration, target.capabilities)
+    if lacking:
+        return Result(Outcome.UNSUPPORTED, lacking)
+    started = time.perf_counter()
+    outcome, message = _judged(case, Run(backend, target, case))
+    return Result(outcome, message, time.perf_counter() - started)
+
+
+def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            returned = case.function(run, **case.arguments)
+    except Mismatch as mismatch:
+        return Outcome.FAIL, str(mismatch)
+    except Refusal as refusal:
+        return Outcome.FAIL, f"the target refused: {refusal}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit and skips of test tools are no pass either
+        return _judged_error(case, error)
+    if returned is not None:
+        return Outcome.ERROR, f"the case returned {type(returned).__name__}; a case returns nothing"
+    return Outcome.PASS, ""
+
+
+def _judged_error(case: Case, error: BaseException) -> tuple[Outcome, str]:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    own = last.filename == case.function.__code__.co_filename
+    if isinstance(error, AssertionError) and own:
+        return Outcome.FAIL, str(error) or f"does not hold: {last.line}"
+    text = "".join(traceback.format_exception_only(error)).strip()
+    inside = frames[1:][-_FRAMES:]  # the first is this module's
+    places = [f"  {_place(frame)} line {frame.lineno}: {frame.line}" for frame in inside]
+    return Outcome.ERROR, "\n".join([text, *places])
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    """Return the last two parts of a path: enough to find it, and nothing about the machine."""
+    return "/".join(frame.filename.replace("\\", "/").split("/")[-2:])

@@ -1,0 +1,70 @@
+"""Which cases a run is made of."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from .case import Case
+from .requirements import Requirement
+
+
+class SelectionError(ValueError):
+    """The user asks for something that does not exist; the text names it and what is near."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Requirements that no case shows, and cases that show no requirement."""
+
+    requirements: tuple[str, ...]
+    cases: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements or self.cases)
+
+
+def gaps(requirements: Mapping[str, Requirement], cases: Mapping[str, Case]) -> Gaps:
+    """Return what is missing on either side."""
+    shown = {case.requirement for case in cases.values()}
+    without_case = tuple(identity for identity in requirements if identity not in shown)
+    without_rule = tuple(case.id for case in cases.values() if case.requirement not in requirements)
+    return Gaps(without_case, without_rule)
+
+
+def selected(
+    cases: Mapping[str, Case], *, topics: Iterable[str] = (), ids: Iterable[str] = ()
+) -> dict[str, Case]:
+    """Return the cases of these topics and with these ids, by id, in order; all of them where none is given.
+
+    Args:
+        cases: all cases by id.
+        topics: names of topics.
+        ids: ids of cases or of requirements; one that ends in ``*`` stands for all that start so.
+
+    Raises:
+        SelectionError: a topic or an id that no case has.
+    """
+    wanted: set[str] = set()
+    for topic in topics:
+        found = {case.id for case in cases.values() if case.topic == topic}
+        wanted |= _some(found, "topic", topic, {case.topic for case in cases.values()})
+    for identity in ids:
+        found = {case.id for case in cases.values() if _matches(case, identity)}
+        known = {case.requirement for case in cases.values()} | set(cases)
+        wanted |= _some(found, "id", identity, known)
+    if not topics and not ids:
+        return dict(cases)
+    return {identity: case for identity, case in cases.items() if identity in wanted}
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    if pattern.endswith("*"):
+        return case.id.startswith(pattern[:-1])
+    return pattern in (case.id, case.requirement)
+
+
+def _some(found: set[str], kind: str, asked: str, known: set[str]) -> set[str]:
+    if not found:
+        near = get_close_matches(asked, sorted(known), n=3) or sorted(known)[:10]
+        raise SelectionError(f"no case has the {kind} {asked!r}; there are, for example, {', '.join(near)}")
+    return found

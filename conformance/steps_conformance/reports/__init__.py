@@ -1,0 +1,1 @@
+"""Reports of a conformance run: one model, and its forms."""

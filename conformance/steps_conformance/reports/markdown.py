@@ -1,0 +1,83 @@
+"""The report as Markdown: short enough for a job summary."""
+
+from .model import Report, Verdict
+from .tables import Failure, failures, outcomes_seen, row_summaries
+
+_FAILURES_SHOWN = 50
+
+
+def render(report: Report, verdict: Verdict) -> str:
+    """Return the report as Markdown."""
+    target = report.header.target
+    parts = [
+        f"# Conformance of {_plain(target.name)} {_plain(target.version)}",
+        f"**{_plain(verdict.headline)}** (exit code {verdict.exit_code})",
+        "\n".join(f"- {_plain(reason)}" for reason in verdict.reasons),
+        _table(report),
+        _failures(failures(report)),
+        "## What was tested",
+        _facts(report),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _facts(report: Report) -> str:
+    header = report.header
+    facts = [
+        f"tested copy: `{_code(header.target.path)}`",
+        f"SHA-256 of its sources: `{_code(header.target.hash)}`",
+        f"suite {header.suite}, Python {header.python}, {header.platform}, started {header.started}",
+        f"{len(header.planned)} planned cases for {len(header.requirements)} requirements",
+    ]
+    return "\n".join(f"- {fact}" for fact in facts)
+
+
+def _table(report: Report) -> str:
+    outcomes = outcomes_seen(report)
+    lines = [
+        f"| backend | library | device | {' | '.join(outcomes)} | time | result |",
+        f"| --- | --- | --- | {' | '.join('---:' for _ in outcomes)} | ---: | --- |",
+    ]
+    for row in row_summaries(report):
+        facts = row.facts
+        counts = [str(row.counts[outcome]) if facts.runs else "" for outcome in outcomes]
+        why = "; ".join([*([facts.reason] if facts.reason else []), *facts.deviations])
+        result = f"{row.state}: {why}" if why else row.state
+        library = f"{facts.library} {facts.version or ''}".strip()
+        time = f"{row.seconds:.1f} s" if facts.runs else ""
+        cells = [row.name, library, facts.device, *counts, time, result]
+        lines.append(f"| {' | '.join(_plain(cell) for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _failures(found: list[Failure]) -> str:
+    if not found:
+        return ""
+    parts = ["## Requirements not met"]
+    for failure in found[:_FAILURES_SHOWN]:
+        rule = failure.requirement
+        parts.append(
+            f"**{rule.id}** ({rule.level}) {_plain(rule.title)}  \n"
+            f"`{_code(failure.id)}`: {failure.outcome} on {_plain(', '.join(failure.rows))}\n\n"
+            f"{_block(failure.message)}"
+        )
+    if len(found) > _FAILURES_SHOWN:
+        parts.append(f"{len(found) - _FAILURES_SHOWN} more stand in report.jsonl and report.html.")
+    return "\n\n".join(parts)
+
+
+def _plain(text: str) -> str:
+    """Return text in which nothing is Markdown or HTML, on one line."""
+    escaped = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for sign in "\\`*_[]|":
+        escaped = escaped.replace(sign, f"\\{sign}")
+    return escaped
+
+
+def _code(text: str) -> str:
+    return " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+
+
+def _block(text: str) -> str:
+    """Return text as an indented block, which no content can end."""
+    return "\n".join(f"    {line}" for line in text.splitlines() or ["(no message)"])

@@ -1,0 +1,123 @@
+"""What the readable forms of a report share: rows, cells and failures, ready to be set."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..outcomes import FAILURES, Outcome
+from .model import CaseResult, Report, RequirementFacts, RowFacts
+
+NOT_RUN = RowFacts("", runs=False, reason="the run ended before its turn")
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """One line of the table of backends."""
+
+    facts: RowFacts
+    name: str
+    counts: Counter[Outcome]
+    seconds: float
+
+    @property
+    def state(self) -> str:
+        """``passed``, ``failed``, ``doubtful`` or ``not run``."""
+        if not self.facts.runs:
+            return "not run"
+        if any(self.counts[outcome] for outcome in FAILURES):
+            return "failed"
+        doubtful = self.facts.deviations or self.counts[Outcome.NOTRUN] or not self.counts[Outcome.PASS]
+        return "doubtful" if doubtful else "passed"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One requirement on one row.
+
+    Attributes:
+        state: ``passed``, ``failed``, ``unsupported``, ``partly`` (passed where supported), or ``not run``.
+        text: counts of its outcomes, such as ``3/4``.
+        title: the same in words.
+    """
+
+    state: str
+    text: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One case that shows that a requirement does not hold, with the rows where it does so alike."""
+
+    requirement: RequirementFacts
+    id: str
+    outcome: Outcome
+    message: str
+    rows: tuple[str, ...]
+
+
+def outcomes_seen(report: Report) -> list[Outcome]:
+    """Return the outcomes that occur, PASS always among them."""
+    seen = {result.outcome for result in report.results} | {Outcome.PASS}
+    return [outcome for outcome in Outcome if outcome in seen]
+
+
+def row_summaries(report: Report) -> list[RowSummary]:
+    """Return the table of backends."""
+    return [
+        RowSummary(
+            report.rows.get(name, NOT_RUN),
+            name,
+            report.counts(name),
+            sum(result.seconds for result in report.results if result.row == name),
+        )
+        for name in report.header.rows
+    ]
+
+
+def matrix(report: Report) -> Iterator[tuple[str, list[tuple[RequirementFacts, list[Cell]]]]]:
+    """Yield each topic with its requirements, each with one cell for each row that ran."""
+    columns, results = rows_that_ran(report), report.by_cell()
+    topics = dict.fromkeys(rule.topic for rule in report.header.requirements.values())
+    for topic in topics:
+        rules = [rule for rule in report.header.requirements.values() if rule.topic == topic]
+        yield topic, [(rule, [_cell(results.get((rule.id, row), [])) for row in columns]) for rule in rules]
+
+
+def rows_that_ran(report: Report) -> list[str]:
+    """Return the names of the rows that ran, in order."""
+    return [name for name in report.header.rows if name in report.rows and report.rows[name].runs]
+
+
+def _cell(results: list[CaseResult]) -> Cell:
+    outcomes = Counter(result.outcome for result in results)
+    total, passed = outcomes.total(), outcomes[Outcome.PASS]
+    words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "no case"
+    text = f"{passed}/{total}"
+    if any(outcomes[outcome] for outcome in FAILURES):
+        return Cell("failed", text, words)
+    if outcomes[Outcome.NOTRUN] or not total:
+        return Cell("not run", text, words)
+    if outcomes[Outcome.UNSUPPORTED]:
+        return Cell("partly" if passed else "unsupported", text if passed else "\N{EN DASH}", words)
+    return Cell("passed", str(passed), words)
+
+
+def failures(report: Report) -> list[Failure]:
+    """Return the failures in the order of the plan; rows with the same message stand together."""
+    grouped: dict[tuple[str, Outcome, str], list[CaseResult]] = {}
+    for result in report.failures():
+        grouped.setdefault((result.id, result.outcome, result.message), []).append(result)
+    order = {identity: place for place, identity in enumerate(report.header.planned)}
+    return [
+        Failure(report.requirement_of(results[0]), identity, outcome, message, tuple(r.row for r in results))
+        for (identity, outcome, message), results in sorted(
+            grouped.items(), key=lambda item: order[item[0][0]]
+        )
+    ]
+
+
+def slowest(report: Report, count: int = 10) -> list[CaseResult]:
+    """Return the results that took longest, of those that took a second or more."""
+    long = [result for result in report.results if result.seconds >= 1]
+    return sorted(long, key=lambda result: -result.seconds)[:count]

@@ -1,0 +1,173 @@
+"""A whole run: every row of a plan, several at a time, with observers told of each thing found."""
+
+import platform
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Protocol
+
+from .case import Case
+from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
+from .requirements import Requirement
+from .runner import RowRun, look_at_target
+from .worker import Order
+from .worker_process import Limits
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        target: the target as ``module:attribute``.
+        rows: names of the backends, in order.
+        cases: the cases, by id, in order.
+        requirements: the requirements, by id.
+        named: the rows that the user asked for by name.
+        topics: the topics that the user asked for by name.
+        package: the package of the cases.
+        limits: limits of time and restarts.
+        jobs: how many rows run at a time.
+    """
+
+    target: str
+    rows: Sequence[str]
+    cases: Mapping[str, Case]
+    requirements: Mapping[str, Requirement]
+    named: Sequence[str] = ()
+    topics: Sequence[str] = ()
+    package: str = "steps_conformance.cases"
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 1
+
+
+class Observer(Protocol):
+    """Is told what a run finds; calls never overlap."""
+
+    def started(self, header: Header) -> None:
+        """The run starts."""
+        ...
+
+    def found_row(self, row: RowFacts) -> None:
+        """It is known whether a row runs."""
+        ...
+
+    def found_result(self, result: CaseResult) -> None:
+        """A case has an outcome."""
+        ...
+
+    def finished(self, report: Report) -> None:
+        """The run is over."""
+        ...
+
+
+class Recorder:
+    """The observer that keeps the report, and tells the others one at a time."""
+
+    def __init__(self, header: Header, observers: Sequence[Observer]) -> None:
+        self.report = Report(header)
+        self._observers = observers
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Tell the observers that the run starts."""
+        for observer in self._observers:
+            observer.started(self.report.header)
+
+    def found_row(self, row: RowFacts) -> None:
+        """Keep what was found about a row."""
+        with self._lock:
+            self.report.rows[row.name] = row
+            for observer in self._observers:
+                observer.found_row(row)
+
+    def found_result(self, result: CaseResult) -> None:
+        """Keep a result."""
+        with self._lock:
+            self.report.results.append(result)
+            for observer in self._observers:
+                observer.found_result(result)
+
+    def finish(self) -> None:
+        """Put the results in the order of the plan, and tell the observers that the run is over."""
+        header = self.report.header
+        rows = {name: place for place, name in enumerate(header.rows)}
+        cases = {identity: place for place, identity in enumerate(header.planned)}
+        self.report.results.sort(key=lambda result: (rows[result.row], cases[result.id]))
+        self.report.complete = True
+        for observer in self._observers:
+            observer.finished(self.report)
+
+
+def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
+    """Carry out a plan and return the report.
+
+    Raises:
+        TargetDidNotStartError: the target could not be looked at.
+    """
+    with tempfile.TemporaryDirectory(prefix="steps-conformance-") as temporary:
+        folder = Path(temporary)
+        target = look_at_target(plan.target, folder / "target", plan.limits)
+        recorder = Recorder(header_of(plan, target), observers)
+        recorder.start()
+        stop = threading.Event()
+        runs = [
+            RowRun(
+                Order(plan.target, row, plan.package, tuple(plan.cases)),
+                folder / f"row{place}",
+                plan.limits,
+                found_row=recorder.found_row,
+                found_result=recorder.found_result,
+                stop=stop,
+                target_hash=target.hash,
+            )
+            for place, row in enumerate(plan.rows)
+        ]
+        _run_all(runs, plan.jobs, stop)
+        recorder.finish()
+    return recorder.report
+
+
+def header_of(plan: Plan, target: TargetFacts) -> Header:
+    """Return what is known before the rows run."""
+    used = dict.fromkeys(case.requirement for case in plan.cases.values())
+    rules = [plan.requirements[identity] for identity in used]
+    return Header(
+        suite=_suite_version(),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        target=target,
+        rows=tuple(plan.rows),
+        named=tuple(plan.named),
+        requirements={
+            rule.id: RequirementFacts(rule.id, rule.level, rule.title, rule.topic) for rule in rules
+        },
+        planned={identity: case.requirement for identity, case in plan.cases.items()},
+        topics=tuple(plan.topics),
+    )
+
+
+def _run_all(runs: Sequence[RowRun], jobs: int, stop: threading.Event) -> None:
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = [pool.submit(row.run) for row in runs]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+
+
+def _suite_version() -> str:
+    try:
+        return version("steps-core")
+    except PackageNotFoundError:
+        return "a checkout that is not installed"

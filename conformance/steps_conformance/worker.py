@@ -1,0 +1,102 @@
+"""The process of one backend row: `python -m steps_conformance.worker ORDER JOURNAL`.
+
+It writes to the journal what it found and, before and after each case, what it does. Its parent reads
+that, so a process that dies or hangs is seen as a crash or timeout of the case that it had started.
+"""
+
+import faulthandler
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .case import load_cases
+from .execution import execute
+from .journal import JournalWriter
+from .loading import load_attribute, load_backend
+from .targets.protocol import CAPABILITIES, Target
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker has to do.
+
+    Attributes:
+        target: the target as ``module:attribute``; None to look at the backend only.
+        backend: the row's name, or ``module:attribute``; None to look at the target only.
+        cases: the package of the cases.
+        ids: the cases to run, in this order.
+    """
+
+    target: str | None = None
+    backend: str | None = None
+    cases: str = "steps_conformance.cases"
+    ids: tuple[str, ...] = ()
+
+
+def main(order_file: str, journal_file: str) -> None:
+    """Carry out the order in a file."""
+    faulthandler.enable()
+    fields = json.loads(Path(order_file).read_text(encoding="utf-8"))
+    order = Order(**{**fields, "ids": tuple(fields["ids"])})
+    journal = JournalWriter(Path(journal_file))
+    carry_out(order, journal)
+    journal.write("done")
+    journal.close()
+
+
+def carry_out(order: Order, journal: JournalWriter) -> None:
+    """Look at backend and target, and run the cases; stop at the first thing that is missing."""
+    backend: Any = None
+    target: Any = None
+    if order.backend is not None:
+        backend = _found(journal, "backend", load_backend, order.backend)
+        probe = _journaled(journal, "probe", _probe_facts, backend) if backend else None
+        if probe is None or not probe["runs"]:
+            return
+    if order.target is not None:
+        target = _found(journal, "target", load_attribute, order.target)
+        if target is None or _journaled(journal, "target", _target_facts, target) is None:
+            return
+    cases = load_cases(order.cases) if order.ids else {}
+    for identity in order.ids:
+        journal.write("start", id=identity)
+        result = execute(cases[identity], backend, target)
+        journal.write("end", id=identity, **asdict(result))
+
+
+def _found(journal: JournalWriter, what: str, find: Callable[[Any], Any], *args: Any) -> Any:
+    """Return what find gives; where it raises, journal why and return None."""
+    try:
+        return find(*args)
+    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises is a finding
+        journal.write("missing", what=what, reason=f"{type(error).__name__}: {error}")
+        return None
+
+
+def _journaled(journal: JournalWriter, event: str, find: Callable[[Any], Any], *args: Any) -> Any:
+    """Return the facts that find gives, and journal them."""
+    facts = _found(journal, event, find, *args)
+    if facts is not None:
+        journal.write(event, **facts)
+    return facts
+
+
+def _probe_facts(backend: Any) -> dict[str, Any]:
+    declared = backend.declaration
+    facts = {"library": declared.library, "device": declared.device, "dtypes": list(declared.dtypes)}
+    return {**asdict(backend.probe()), **facts, "traits": sorted(declared.traits)}
+
+
+def _target_facts(target: Target) -> dict[str, Any]:
+    unknown = sorted(target.capabilities - CAPABILITIES.keys())
+    if unknown:
+        raise ValueError(f"capabilities must come from {', '.join(CAPABILITIES)}, got {', '.join(unknown)}")
+    facts = ("name", "version", "path", "hash")
+    return {**{fact: getattr(target, fact) for fact in facts}, "capabilities": sorted(target.capabilities)}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

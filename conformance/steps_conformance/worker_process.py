@@ -1,0 +1,129 @@
+"""A worker process, watched from outside through its journal."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .journal import Event, JournalReader
+from .outcomes import Outcome
+from .worker import Order
+
+_POLL_SECONDS = 0.02
+_LOG_LINES = 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a worker may take, and how often it may die.
+
+    Attributes:
+        case_seconds: time limit of one case.
+        start_seconds: time limit of everything before the first case and between two cases.
+        restarts: how often the process of one row is started again.
+    """
+
+    case_seconds: float = 120.0
+    start_seconds: float = 300.0
+    restarts: int = 10
+
+
+@dataclass
+class WorkerProcess:
+    """One worker process and what its journal says.
+
+    Attributes:
+        order: what it has to do.
+        folder: a new folder for its order, journal and output.
+        limits: how long it may take.
+        stop: set to have it killed.
+        current: the case that it has started and not ended.
+        ended: how it ended by itself; None where it was killed.
+        events: what it wrote so far.
+    """
+
+    order: Order
+    folder: Path
+    limits: Limits
+    stop: threading.Event = field(default_factory=threading.Event)
+    current: str | None = None
+    ended: str | None = None
+    events: list[Event] = field(default_factory=list)
+
+    def run(self) -> Iterator[Event]:
+        """Start the process and yield its events until it ends; it is killed where it takes too long."""
+        self.folder.mkdir(parents=True)
+        order, journal, log = (self.folder / name for name in ("order.json", "journal.jsonl", "output.log"))
+        order.write_text(json.dumps(asdict(self.order)), encoding="utf-8")
+        # -P: the current folder must not shadow what is installed
+        command = [sys.executable, "-P", "-m", "steps_conformance.worker", str(order), str(journal)]
+        with log.open("wb") as output:
+            process = subprocess.Popen(  # noqa: S603 - this package's own worker
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=_environment(),
+                # an interrupt from the keyboard is for the parent alone
+                start_new_session=True,
+            )
+            try:
+                yield from self._follow(process, JournalReader(journal))
+            finally:
+                process.kill()
+                process.wait()
+
+    def output(self) -> str:
+        """Return the last lines that the process printed."""
+        lines = (self.folder / "output.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-_LOG_LINES:])
+
+    def _follow(self, process: "subprocess.Popen[bytes]", journal: JournalReader) -> Iterator[Event]:
+        since = time.monotonic()
+        while True:
+            # asked first, so that what it wrote before it ended is still read
+            status = process.poll()
+            events = journal.new_events()
+            for event in events:
+                self.current = event["id"] if event["event"] == "start" else None
+                self.events.append(event)
+                yield event
+            if events:
+                since = time.monotonic()
+            if status is not None:
+                self.ended = _how_it_ended(status)
+                return
+            if self.stop.is_set() or time.monotonic() - since > self._limit():
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _limit(self) -> float:
+        return self.limits.start_seconds if self.current is None else self.limits.case_seconds
+
+    def missing(self) -> str | None:
+        """Return why the order could not be carried out, if the worker itself says so."""
+        for event in self.events:
+            if event["event"] == "missing":
+                return f"the {event['what']} did not start: {event['reason']}"
+        return None
+
+    def broken_off(self) -> tuple[Outcome, str]:
+        """Return the outcome and message of the case in the middle of which the process ended."""
+        if self.ended is None:
+            return Outcome.TIMEOUT, f"took longer than {self.limits.case_seconds:g} s"
+        said = self.output()
+        return Outcome.CRASH, f"the process {self.ended} in the middle of the case" + (said and f"\n{said}")
+
+
+def _how_it_ended(status: int) -> str:
+    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def _environment() -> dict[str, str]:
+    # -O in the environment would strip the assertions of cases
+    return {key: value for key, value in os.environ.items() if key != "PYTHONOPTIMIZE"}

@@ -1,0 +1,1 @@
+"""Cases that end in every possible way."""
