@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from steps_backends import HostArray, format_of
+from steps_backends import HostArray
 
 from ..case import CaseFunction, case
 from ..compare import Mismatch, same_bits, within_ulps
 from ..containers import leaves, mapped
 from ..descriptions import description
-from ..exact import as_fraction, components
+from ..flushing import accepting_flushed, accepting_flushed_bits
 from ..oracle.exact import Exact, exact
+from ..oracle.sequences import Steps
 from ..run import Run
-from ..targets.protocol import Refusal
+from ..targets.protocol import Description, Refusal
 
 REAL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 WIDE_DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -79,16 +80,50 @@ def near(
         if got.shape != want.shape:
             raise Mismatch(f"{path or 'result'}: expected shape {want.shape}, got {got.shape}")
         ulps = narrow if (dtype or got.dtype) in NARROW_DTYPES else wide
-        within_ulps(got, _accepting_flushed(run, got, want.values), ulps, dtype=dtype, path=path)
+        within_ulps(got, accepting_flushed(run.traits, got, want.values), ulps, dtype=dtype, path=path)
+
+
+def follows(
+    run: Run,
+    described: Description,
+    expected: Steps,
+    gradients: Sequence[HostArray],
+    weights: Sequence[HostArray] | None = None,
+    *,
+    wide: float,
+    state_ulps: float | None = None,
+) -> Any:
+    """Require each update of one leaf to be the oracle's, and the last state too; return that state.
+
+    Args:
+        run: the run.
+        described: the step.
+        expected: what the oracle gives for the same gradients and weights.
+        gradients: one for each call.
+        weights: those of each call, where they are given.
+        wide: the tolerance in ulps for wide dtypes; narrow ones are rounded once.
+        state_ulps: the tolerance of the state's parts; not compared where it is not given.
+    """
+    step, state = run.make(described), None
+    calls = zip(gradients, weights or [None] * len(gradients), expected.updates, strict=True)
+    for gradient, weight, update in calls:
+        result, state = step.apply(made(run, gradient), made(run, weight), state)
+        near(run, result, update, wide)
+    if state_ulps is not None:
+        for name, values in expected.states[-1].items():
+            near(run, state[name], values, state_ulps)
+    return state
 
 
 def kept(run: Run, actual: Any, original: Any) -> None:
     """Require the bits of a tree of HostArrays; a subnormal may be zero where the backend flushes them."""
     read = run.read(actual)
-    if "flushes_subnormals" in run.traits:
-        found = dict(leaves(read))
-        original = mapped(lambda host, path: _flushed_array(found.get(path), host), original)
-    same_bits(read, original)
+    found = dict(leaves(read))
+
+    def expected(host: HostArray, path: str) -> HostArray:
+        return accepting_flushed_bits(run.traits, found[path], host) if path in found else host
+
+    same_bits(read, mapped(expected, original))
 
 
 def refuses_a_name(run: Run, function: Callable[[], Any], *saying: str) -> None:
@@ -103,30 +138,3 @@ def refuses_a_name(run: Run, function: Callable[[], Any], *saying: str) -> None:
             raise Mismatch(f"the refusal must say {missing}, it says: {refusal.message}") from None
         return
     raise Mismatch(f"must be refused, but gave {result!r}")
-
-
-def _accepting_flushed(run: Run, got: HostArray, wanted: Sequence[Any]) -> list[Any]:
-    if "flushes_subnormals" not in run.traits:
-        return list(wanted)
-    return [_flushed(g, w, got.dtype) for g, w in zip(got.values, wanted, strict=True)]
-
-
-def _flushed(got: Any, want: Any, dtype: str) -> Any:
-    """Return what is expected of a flushing backend: zeros that it gave for subnormal parts are right."""
-    smallest = format_of(dtype).smallest_normal
-    pairs = zip(components(got), components(want, pair=isinstance(got, complex)), strict=True)
-    parts = [0.0 if g == 0 and _is_below(w, smallest) else w for g, w in pairs]
-    return tuple(parts) if len(parts) == 2 else parts[0]
-
-
-def _is_below(value: Any, smallest: float) -> bool:
-    fraction = as_fraction(value)
-    return fraction is not None and abs(fraction) < smallest
-
-
-def _flushed_array(got: HostArray | None, host: HostArray) -> HostArray:
-    if got is None or len(got.values) != len(host.values):
-        return host
-    smallest = format_of(host.dtype).smallest_normal
-    values = [g if g == 0 and abs(h) < smallest else h for g, h in zip(got.values, host.values, strict=True)]
-    return HostArray(host.dtype, host.shape, tuple(values))

@@ -17,6 +17,19 @@ def sample(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0, scale
     return host_array([scale * value for value in values], dtype, shape)
 
 
+def steady(shape: Sequence[int], calls: int, dtype: str = "float32", *, seed: int = 0) -> list[HostArray]:
+    """Return gradients for several calls, each element with one sign or phase throughout.
+
+    So no moving average cancels, and its relative error stays small.
+    """
+    base = sample(shape, dtype, seed=seed)
+    random = Random(seed + 1)
+    return [
+        host_array([value * (0.5 + random.random()) for value in base.values], dtype, shape)
+        for _ in range(calls)
+    ]
+
+
 def whole_numbers(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0) -> HostArray:
     """Return whole numbers from -8 to 8 without 0: exact in every dtype, as are their sums."""
     random = Random(seed)
