@@ -20,16 +20,16 @@ def vectors() -> list[Vector]:
     for shape in ((2, 3, 2), (2, 2, 3, 2), (2, 1, 2, 2, 3), (1, 4), (4, 1)):
         _add(sheet, "CENTER-001", f"rank-{len(shape)}-of-{shape[0]}", sample(shape, seed=42))
     for label, axis in (("first", 0), ("last", -1), ("both", (0, 1))):
-        _add(sheet, "CENTER-002", label, sample((4, 3), seed=43), unit_axis=axis)
+        _add(sheet, "CENTER-003", label, sample((4, 3), seed=43), unit_axis=axis)
     for label, leaf in (
         ("0-d", host_array(3.0)),
         ("vector", host_array([1.0, 2.0])),
         ("empty", host_array([], "float32", (0, 3))),
     ):
         one = VectorCall(leaf, None, unchanged(leaf))
-        sheet.add("CENTER-003", label, "no unit of its own", description("CenteringStep"), [one])
-    _add(sheet, "CENTER-004", "whole-numbers", whole_numbers((8, 4), seed=44))
-    _add(sheet, "CENTER-004", "3e38", host_array([[3e38, 1.0], [3e38, 2.0], [3e38, 3.0]]))
+        sheet.add("CENTER-002", label, "no unit of its own", description("CenteringStep"), [one])
+    _add(sheet, "CENTER-001", "whole-numbers", whole_numbers((8, 4), seed=44))
+    _add(sheet, "CENTER-001", "3e38", host_array([[3e38, 1.0], [3e38, 2.0], [3e38, 3.0]]))
     return sheet.listed()
 
 

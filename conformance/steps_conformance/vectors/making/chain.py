@@ -36,7 +36,7 @@ def vectors() -> list[Vector]:
 def _empty(sheet: Sheet) -> None:
     leaf = host_array([1.0, -0.0, float("nan"), 1e-45])
     one = VectorCall(leaf, None, unchanged(leaf), {})
-    sheet.add("CHAIN-003", "no-steps", "the empty chain is the identity", chain(), [one])
+    sheet.add("CHAIN-004", "no-steps", "the empty chain is the identity", chain(), [one])
 
 
 def _order(sheet: Sheet) -> None:
@@ -65,7 +65,7 @@ def _clip_then_adam(sheet: Sheet, label: str, step: dict[str, Any], dtype: str) 
     if label == "flat":
         inner: Any = expected_state(gradients[-1], steps.states[-1], 5, 12)
         calls[-1] = VectorCall(gradients[-1], None, calls[-1].expected, {"step1": {}, "step2": inner})
-    requirement = {"nested": "CHAIN-005", "named": "CHAIN-002", "skipping": "CHAIN-004"}.get(
+    requirement = {"nested": "CHAIN-006", "named": "CHAIN-002", "skipping": "CHAIN-003"}.get(
         label, "CHAIN-001"
     )
     sheet.add(requirement, f"clip-adam-{label}-{dtype}", "a clip, then Adam, over five calls", step, calls)

@@ -17,8 +17,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], bool, float | None]] = {
     "default": ("RMSPROP-001", {}, False, None),
     "other-numbers": ("RMSPROP-001", {"learning_rate": 0.25, "decay": 0.5, "epsilon": 0.125}, False, None),
     "no-memory": ("RMSPROP-001", {"decay": 0.0}, False, None),
-    "epsilon-outside": ("RMSPROP-003", {"epsilon_inside": False, "epsilon": 0.0625}, False, None),
-    "centered": ("RMSPROP-004", {"centered": True, "epsilon": 0.5}, False, 1e-3),
+    "epsilon-outside": ("RMSPROP-002", {"epsilon_inside": False, "epsilon": 0.0625}, False, None),
+    "centered": ("RMSPROP-003", {"centered": True, "epsilon": 0.5}, False, 1e-3),
     "momentum": ("RMSPROP-005", {"momentum": 0.9}, False, None),
     "nesterov": ("RMSPROP-006", {"momentum": 0.5, "nesterov": True}, False, None),
     "weight-decay": ("RMSPROP-007", {"weight_decay": 0.25}, True, 1e-3),
@@ -28,8 +28,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], bool, float | None]] = {
 def vectors() -> list[Vector]:
     """Return the vectors of this file."""
     sheet = Sheet()
-    for label, (requirement, options, decays, size) in OPTIONS.items():
+    for label, (rule, options, decays, size) in OPTIONS.items():
         for dtype in ALL_DTYPES:
+            requirement = "RMSPROP-012" if dtype.startswith("complex") else rule
             count = 50 if dtype in ("float32", "float64") else 4
             gradients = steady(count, dtype, seed=13)
             _run(sheet, requirement, f"{label}-{dtype}", options, gradients, decays, size)
@@ -66,7 +67,7 @@ def _edges(sheet: Sheet) -> None:
     ):
         step = description("RMSPropStep", **options)
         sheet.add(
-            "RMSPROP-002", f"float16-zeros-{label}", "a zero gradient gives 0", step, [one], source=source
+            "RMSPROP-008", f"float16-zeros-{label}", "a zero gradient gives 0", step, [one], source=source
         )
     huge = [host_array([1e30, -3e38]), host_array([1.0, 1.0])]
     steps = oracle.rmsprop([exact(g) for g in huge], largest=format_of("float32").largest)
@@ -83,4 +84,4 @@ def _edges(sheet: Sheet) -> None:
     steps = oracle.rmsprop([exact(g) for g in gradients], learning_rate=rate)
     calls = run_of(gradients, None, steps, ulps=8, counts=True)
     step = description("RMSPropStep", learning_rate=schedule("CosineSchedule", initial=0.5, steps=4))
-    sheet.add("RMSPROP-008", "schedule", "the schedule gets 0 at the first call", step, calls)
+    sheet.add("SCHED-009", "schedule", "the schedule gets 0 at the first call", step, calls)

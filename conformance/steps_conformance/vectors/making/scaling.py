@@ -34,12 +34,12 @@ SCHEDULES: dict[str, tuple[Any, schedules.Schedule]] = {
     ),
 }
 _REQUIREMENTS = {
-    "constant": "SCHED-002",
-    "exponential": "SCHED-003",
-    "linear": "SCHED-004",
-    "cosine": "SCHED-005",
-    "warmup": "SCHED-006",
-    "piecewise": "SCHED-007",
+    "constant": "SCHED-001",
+    "exponential": "SCHED-002",
+    "linear": "SCHED-003",
+    "cosine": "SCHED-004",
+    "warmup": "SCHED-005",
+    "piecewise": "SCHED-006",
 }
 
 
