@@ -1,0 +1,41 @@
+"""The files of vectors: writing them, and checking that they are what the oracle makes today."""
+
+from importlib import resources
+from pathlib import Path
+
+from .making import MAKERS
+from .model import dumped
+
+
+def folder() -> Path:
+    """Return where the shipped files lie."""
+    return Path(str(resources.files(__package__))) / "data"
+
+
+def made_files() -> dict[str, str]:
+    """Return the text of every file by name, made anew."""
+    return {f"{topic}.json": dumped(topic, make()) for topic, make in MAKERS.items()}
+
+
+def write_files() -> list[str]:
+    """Write all files; return the names of those that changed."""
+    changed = differing_files()
+    made = made_files()
+    for name in changed:
+        file = folder() / name
+        if name in made:
+            file.write_text(made[name], encoding="utf-8", newline="\n")
+        else:
+            file.unlink()
+    return changed
+
+
+def differing_files() -> list[str]:
+    """Return the names of files that are missing, left over, or differ in any byte from what is made."""
+    made = made_files()
+    there = {file.name for file in folder().glob("*.json")} - {"schema.json"}
+    return sorted(
+        name
+        for name in made.keys() | there
+        if name not in made or name not in there or (folder() / name).read_bytes() != made[name].encode()
+    )
