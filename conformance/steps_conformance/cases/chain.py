@@ -253,7 +253,7 @@ def thirteen_steps(run: Run) -> None:
 @case("CHAIN-014", each={"slot": ("stepA", "step-1", "first")})
 def unknown_slot(run: Run, slot: str) -> None:
     """A step under a name that is no slot."""
-    refuses_a_name(run, lambda: run.step("ChainedStep", **{slot: DOUBLE}), slot)
+    refuses_a_name(lambda: run.step("ChainedStep", **{slot: DOUBLE}), slot)
 
 
 @case("CHAIN-014", each={"value": {"number": 2.0, "text": "ScalingStep", "bool": True}})

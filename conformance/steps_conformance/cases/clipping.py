@@ -104,7 +104,6 @@ def bad_epsilon(run: Run, value: tuple[str, Any, tuple[str, ...]]) -> None:
 def unknown_name(run: Run, option: str) -> None:
     """A variant that does not exist, and a misspelt option."""
     refuses_a_name(
-        run,
         lambda: run.step("GradientClippingStep", **{option: "per-galaxy"}),
         "per-galaxy" if option == "variant" else option,
     )

@@ -255,7 +255,7 @@ def end_to_end_check(run: Run, row: tuple[Description, bool]) -> None:
 @case("CONTRACT-012", each={"name": ("GradientClipping", "adamstep", "Step")})
 def unknown_step(run: Run, name: str) -> None:
     """Names that look like steps."""
-    refuses_a_name(run, lambda: run.step(name), name)
+    refuses_a_name(lambda: run.step(name), name)
 
 
 def edited(state: Any, **changes: Any) -> Any:

@@ -126,13 +126,18 @@ def kept(run: Run, actual: Any, original: Any) -> None:
     same_bits(read, mapped(expected, original))
 
 
-def refuses_a_name(run: Run, function: Callable[[], Any], *saying: str) -> None:
+def refuses_a_name(function: Callable[[], Any], *saying: str) -> None:
     """Require a refusal of an unknown name, as ValueError or KeyError, that says certain texts."""
+    refuses_as(("ValueError", "KeyError"), function, *saying)
+
+
+def refuses_as(kinds: Sequence[str], function: Callable[[], Any], *saying: str) -> None:
+    """Require a refusal of one of several kinds that says certain texts."""
     try:
         result = function()
     except Refusal as refusal:
-        if refusal.kind not in ("ValueError", "KeyError"):
-            raise Mismatch(f"must be refused with a ValueError or KeyError, was {refusal}") from None
+        if refusal.kind not in kinds:
+            raise Mismatch(f"must be refused with a {' or '.join(kinds)}, was {refusal}") from None
         missing = [text for text in saying if text not in refusal.message]
         if missing:
             raise Mismatch(f"the refusal must say {missing}, it says: {refusal.message}") from None

@@ -227,4 +227,4 @@ def rate_of_each_step(run: Run, row: tuple[str, str]) -> None:
 def unknown_schedule(run: Run) -> None:
     """A name that looks like a schedule."""
     described = description("ScalingStep", scale=schedule("SawtoothSchedule", initial=1.0))
-    refuses_a_name(run, lambda: run.make(described), "SawtoothSchedule")
+    refuses_a_name(lambda: run.make(described), "SawtoothSchedule")
