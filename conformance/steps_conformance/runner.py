@@ -12,6 +12,8 @@ from .reports.model import CaseResult, RowFacts, TargetFacts
 from .worker import Order
 from .worker_process import Limits, WorkerProcess
 
+_LONGEST_MESSAGE = 4000
+
 
 class TargetDidNotStartError(Exception):
     """The target could not be imported or did not answer; the text says why."""
@@ -27,14 +29,12 @@ def look_at_target(target: str, folder: Path, limits: Limits) -> TargetFacts:
     raise TargetDidNotStartError(f"target {target}: {why.strip()}")
 
 
-def look_at_backend(name: str, limits: Limits = Limits()) -> RowFacts:  # noqa: B008 - frozen
+def look_at_backend(name: str) -> RowFacts:
     """Return what a probe in a process of its own finds about a backend."""
     with tempfile.TemporaryDirectory(prefix="steps-conformance-") as folder:
-        worker = WorkerProcess(Order(backend=name), Path(folder) / "probe", limits)
-        for event in worker.run():
-            if event["event"] == "probe":
-                return _row_facts(name, worker)
-        return _row_that_did_not_run(name, worker)
+        worker = WorkerProcess(Order(backend=name), Path(folder) / "probe", Limits())
+        probed = any(event["event"] == "probe" for event in worker.run())
+        return _row_facts(name, worker) if probed else _row_that_did_not_run(name, worker)
 
 
 class RowRun:
@@ -105,11 +105,19 @@ class RowRun:
 
     def _finish(self, identity: str, outcome: Outcome, message: str, seconds: float = 0.0) -> None:
         self._remaining.remove(identity)
-        self._found_result(CaseResult(self._row, identity, outcome, message, seconds))
+        self._found_result(CaseResult(self._row, identity, outcome, _shortened(message), seconds))
 
     def _give_up(self, why: str) -> None:
         for identity in tuple(self._remaining):
             self._finish(identity, Outcome.NOTRUN, why)
+
+
+def _shortened(message: str) -> str:
+    """Return a message without its middle where it is too long for a report."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f"{message[:half]}\n... {len(message) - 2 * half} characters ...\n{message[-half:]}"
 
 
 def _why_it_stopped(worker: WorkerProcess) -> str:

@@ -112,12 +112,14 @@ class WorkerProcess:
                 return f"the {event['what']} did not start: {event['reason']}"
         return None
 
-    def broken_off(self) -> tuple[Outcome, str]:
-        """Return the outcome and message of the case in the middle of which the process ended."""
+    def broken_off(self) -> tuple[Outcome, str, float]:
+        """Return outcome, message and seconds of the case in the middle of which the process ended."""
         if self.ended is None:
-            return Outcome.TIMEOUT, f"took longer than {self.limits.case_seconds:g} s"
+            limit = self.limits.case_seconds
+            return Outcome.TIMEOUT, f"took longer than {limit:g} s", limit
         said = self.output()
-        return Outcome.CRASH, f"the process {self.ended} in the middle of the case" + (said and f"\n{said}")
+        text = f"the process {self.ended} in the middle of the case"
+        return Outcome.CRASH, f"{text}\n{said}" if said else text, 0.0
 
 
 def _how_it_ended(status: int) -> str:

@@ -1,6 +1,7 @@
 """The report as one HTML file that needs no network."""
 
 from importlib.resources import files
+from itertools import groupby
 
 from jinja2 import Environment, StrictUndefined
 
@@ -28,6 +29,6 @@ def render(report: Report, verdict: Verdict) -> str:
         rows=row_summaries(report),
         columns=rows_that_ran(report),
         topics=list(matrix(report)),
-        failures=failures(report),
+        failures=[(rule, list(found)) for rule, found in groupby(failures(report), lambda f: f.requirement)],
         slowest=slowest(report),
     )

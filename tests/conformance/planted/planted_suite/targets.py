@@ -20,15 +20,20 @@ class PlantedStep:
         return gradients, {}
 
 
-@dataclass(frozen=True)
 class PlantedTarget:
     """Knows IdentityStep and RaisingStep, and refuses every other."""
 
-    name: str = "planted"
-    version: str = "1.0"
-    path: str = "planted/targets.py"
-    hash: str = "0" * 64
-    capabilities: frozenset[str] = frozenset()
+    def __init__(
+        self,
+        *,
+        name: str = "planted",
+        version: str = "1.0",
+        path: str = "planted/targets.py",
+        digest: str = "0" * 64,
+        capabilities: frozenset[str] = frozenset(),
+    ) -> None:
+        self.name, self.version, self.path, self.hash = name, version, path, digest
+        self.capabilities = capabilities
 
     def make(self, description: Description) -> PlantedStep:
         if description["step"] not in ("IdentityStep", "RaisingStep"):
@@ -36,30 +41,10 @@ class PlantedTarget:
         return PlantedStep(description["step"])
 
 
-class HashlessTarget(PlantedTarget):
-    """Fails when it is asked who it is."""
-
-    @property
-    def hash(self) -> str:
-        raise OSError("planted: no sources")
-
-    @hash.setter
-    def hash(self, value: str) -> None:
-        pass
-
-
-class ChangingTarget(PlantedTarget):
-    """Is another copy in each process."""
-
-    @property
-    def hash(self) -> str:
-        return f"{os.getpid():064}"
-
-    @hash.setter
-    def hash(self, value: str) -> None:
-        pass
-
-
 target = PlantedTarget()
 evil = PlantedTarget(name="<script>alert(1)</script>", version="<i>1</i>", path="`</code><b>|")
 boastful = PlantedTarget(capabilities=frozenset({"telepathy"}))
+# another copy in each process
+changing = PlantedTarget(digest=f"{os.getpid():064}")
+hashless = PlantedTarget()
+del hashless.hash

@@ -1,6 +1,7 @@
 """One case for each way to end."""
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -65,7 +66,8 @@ def ends_the_process_with_success(run: Run) -> None:
 
 @case("PLANT-CRASH-001")
 def is_killed(run: Run) -> None:
-    print("last words", flush=True)
+    sys.stdout.write("last words\n")
+    sys.stdout.flush()
     os.abort()
 
 
