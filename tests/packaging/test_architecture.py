@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "steps_core"
 BACKENDS = ROOT / "backends/steps_backends"
-CONFORMANCE = ROOT / "conformance/steps_conformance"
+SUITE = "conformance/steps_conformance"
+CONFORMANCE = ROOT / SUITE
 PACKAGES = (CORE, BACKENDS, CONFORMANCE)
 ARRAY_LIBRARIES = {"numpy", "ml_dtypes", "torch", "jax", "jaxlib", "cupy", "array_api_strict"}
 
@@ -28,6 +29,8 @@ LAZILY = {
     BACKENDS: ARRAY_LIBRARIES,
     CONFORMANCE: set(),
 }
+SHARED_BY_STEPS = {"end_to_end", "nesting", "rates", "wrapping"}
+WITHOUT_RULES = {"masked"}  # has tests, and no requirements yet
 EXCEPTIONS = {CONFORMANCE / "targets/steps_core.py": {"steps_core"}}  # lazily, too
 
 
@@ -187,3 +190,15 @@ def test_the_folders_around_the_packages_are_no_packages(folder):
     """Two wheels that install a top-level `backends` overwrite each other silently."""
     assert (ROOT / folder).is_dir()
     assert not (ROOT / folder / "__init__.py").exists()
+
+
+def test_a_step_has_the_same_word_for_its_code_tests_cases_and_requirements():
+    """Whoever knows one of the four places knows all."""
+    steps = {file.stem for file in (CORE / "steps").glob("*.py")} - {"__init__"} - SHARED_BY_STEPS
+    places = ("tests/steps/test_{}.py", f"{SUITE}/cases/{{}}.py", f"{SUITE}/requirements/{{}}.md")
+    missing = {
+        (step, place) for step in steps for place in places if not (ROOT / place.format(step)).is_file()
+    }
+
+    assert {"clipping", "chain", "adam"} <= steps
+    assert missing == {(step, place) for step in WITHOUT_RULES for place in places[1:]}
