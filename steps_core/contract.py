@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from . import checks
 from .breakpoints import stop_here
 from .call import Call, Values, open_call
-from .descriptions import described
+from .descriptions import described, options_beyond_defaults
 from .errors import ArgumentError, shown
 from .leaves import Leaves, open_tree
 from .metadata import Metadata
@@ -151,11 +151,7 @@ class Step(ABC):
 
         Only options that differ from their default are named. Floats are tagged hexadecimal texts.
         """
-        return {"step": type(self).__name__, "options": described(self._options())}
-
-    def _options(self) -> dict[str, Any]:
-        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self) if f.name != "metadata"}
-        return {name: value for name, (value, default) in values.items() if value != default}
+        return {"step": type(self).__name__, "options": described(options_beyond_defaults(self))}
 
 
 def missing_weights(step: object) -> ArgumentError:

@@ -1,9 +1,20 @@
 """Describing steps as JSON: floats as exact hexadecimal texts, steps and schedules by name."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from .errors import ArgumentTypeError, refusal
+
+
+def options_beyond_defaults(step: Any) -> dict[str, Any]:
+    """Return the options of a step or schedule that differ from their default, metadata left out.
+
+    A default that the constructor normalises counts in its normal spelling.
+    """
+    values = {f.name: (getattr(step, f.name), f.default) for f in fields(step) if f.name != "metadata"}
+    normal = getattr(step, "normal_spellings", {})
+    return {name: value for name, (value, default) in values.items() if value != normal.get(default, default)}
 
 
 def described(value: Any) -> Any:

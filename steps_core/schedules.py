@@ -7,12 +7,12 @@ A schedule takes the number of calls before this one, as a 0-d float32 array on 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from . import checks
-from .descriptions import described
+from .descriptions import described, options_beyond_defaults
 from .errors import ArgumentError, ArgumentTypeError, StepsError, refusal, shown
 from .namespaces import Array, Namespace, astype, namespace_of
 from .numerics.formats import FLOAT32, constant
@@ -49,8 +49,7 @@ class DescribedSchedule(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Return ``{"schedule": name, "options": {...}}``."""
-        options = {f.name: described(getattr(self, f.name)) for f in fields(self)}
-        return {"schedule": type(self).__name__, "options": options}
+        return {"schedule": type(self).__name__, "options": described(options_beyond_defaults(self))}
 
 
 def _share(xp: Namespace, count: Array, steps: int) -> Array:

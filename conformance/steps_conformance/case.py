@@ -86,7 +86,7 @@ def case(
             )
             for labels, arguments in _combinations(each or {})
         ]
-        _add(made)
+        register_cases(made)
         return function
 
     return register
@@ -97,7 +97,8 @@ def _identity(requirement: str, function: CaseFunction, labels: list[str]) -> st
     return f"{requirement}/{name}[{'-'.join(labels)}]" if labels else f"{requirement}/{name}"
 
 
-def _add(made: list[Case]) -> None:
+def register_cases(made: list[Case]) -> None:
+    """Register cases that were made one by one; an id may stand for one case only."""
     identities = [one.id for one in made]
     for one in made:
         earlier = _REGISTRY.get(one.id)

@@ -19,6 +19,8 @@ from .reports.model import Report, Verdict, judge
 from .requirements import load_requirements
 from .runner import TargetDidNotStartError, look_at_backend
 from .session import Observer, Plan, run
+from .vectors.files import differing_files, write_files
+from .vectors.model import load_vectors
 from .worker_process import Limits
 
 app = typer.Typer(
@@ -130,6 +132,31 @@ def backends_command() -> None:
     """Show every backend, whether it can run here, and why not."""
     facts = [look_at_backend(name) for name in steps_backends.names()]
     output.print(backends_table(facts))
+
+
+@app.command("vectors")
+def vectors_command(
+    check: Annotated[
+        bool, typer.Option("--check", help="Make them again and compare byte for byte.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Replace the files with what is made.")] = False,
+) -> None:
+    """Show the files of vectors; with --check exit code 1 where one is not what the oracle makes today."""
+    if check and write:
+        raise _stop("--check and --write exclude each other; pass one of them")
+    if write:
+        output.print(f"written: {', '.join(write_files()) or 'nothing, all files are as made'}")
+        return
+    for topic, listed in load_vectors().items():
+        output.print(f"{topic}.json: {len(listed)} vectors", highlight=False)
+    if not check:
+        return
+    differing = differing_files()
+    for name in differing:
+        errors.print(f"{name} is not what is made today; run `vectors --write`", style="red", markup=False)
+    if not differing:
+        output.print("all files are what is made today, byte for byte")
+    raise typer.Exit(1 if differing else 0)
 
 
 def _selected(cases: dict[str, Case], topics: Sequence[str], ids: Sequence[str]) -> dict[str, Case]:

@@ -1,8 +1,9 @@
 """Gradient clipping in four variants."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import checks
 from ..call import Call, Values, per_kind
@@ -65,6 +66,8 @@ class GradientClippingStep(Step):
         >>> GradientClippingStep(variant="global", threshold=1.0)(np.asarray([3.0, 4.0])).gradients
         array([0.6, 0.8])
     """
+
+    normal_spellings: ClassVar[Mapping[str, str]] = VARIANTS
 
     variant: str | None = "per-parameter"
     threshold: float | None = 1.0
