@@ -83,7 +83,7 @@ class RowRun:
                 self._give_up(_why_it_stopped(worker))
             if not self._remaining:
                 return
-        self._give_up(f"given up after {self._limits.restarts} restarts")
+        self._give_up(f"given up: its process may be started again {self._limits.restarts} times")
 
     def _run_process(self, attempt: int) -> WorkerProcess:
         order = replace(self._order, ids=tuple(self._remaining))
