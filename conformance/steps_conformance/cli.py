@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -130,7 +131,8 @@ def list_command(
 @app.command("backends")
 def backends_command() -> None:
     """Show every backend, whether it can run here, and why not."""
-    facts = [look_at_backend(name) for name in steps_backends.names()]
+    with ThreadPoolExecutor(max_workers=_JOBS) as pool:
+        facts = list(pool.map(look_at_backend, steps_backends.names()))
     output.print(backends_table(facts))
 
 
