@@ -265,7 +265,9 @@ def edited(state: Any, **changes: Any) -> Any:
 
 @case(
     "CONTRACT-013",
-    each={"change": ("missing", "missing-leaf", "extra", "extra-leaf", "dtype", "shape", "count")},
+    each={
+        "change": ("missing", "missing-leaf", "extra", "extra-leaf", "dtype", "shape", "count", "count-shape")
+    },
 )
 def wrong_state(run: Run, change: str) -> None:
     """One fault at a time in a state of Adam."""
@@ -284,6 +286,7 @@ def wrong_state(run: Run, change: str) -> None:
         ),
         "shape": (edited(state, second_moment=wide), "state['second_moment']['a']"),
         "count": (edited(state, count=run.array(1.0)), "state['count']"),
+        "count-shape": (edited(state, count=run.array([1], "int32")), "state['count']"),
     }[change]
     run.refuses(lambda: step.apply(weights, weights, wrong), kind="ValueError", saying=(path,))
 

@@ -122,3 +122,15 @@ def around_a_clip(run: Run) -> None:
         read = run.read(state)
         within_ulps(read["step1"]["norm"], before, 4)
         within_ulps(read["step3"]["norm"], 1.0, 8)
+
+
+@case("MONITOR-007")
+def nothing_has_passed(run: Run) -> None:
+    """At first, and when no leaf has a gradient after one that had."""
+    nothing = {"norm": host_array(0.0), "finite": TRUE}
+    step, weights = run.step("MonitorStep"), {"a": run.array([3.0, 4.0])}
+    same_bits(run.read(step.init(weights)), nothing)
+    for values in ([3.0, 4.0], [NAN, INF]):
+        _, state = step.apply({"a": run.array(values)}, weights)
+        _, state = step.apply({"a": None}, weights, state)
+        same_bits(run.read(state), nothing)
