@@ -1,6 +1,7 @@
 """Run the conformance suite of gradient-processing steps, and look at what it is made of."""
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +64,8 @@ Restarts = Annotated[
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command; a request to terminate is an interruption like one from the keyboard."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 

@@ -6,7 +6,9 @@ that, so a process that dies or hangs is seen as a crash or timeout of the case 
 
 import faulthandler
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ from .execution import execute
 from .journal import JournalWriter
 from .loading import load_attribute, load_backend
 from .targets.protocol import CAPABILITIES, Target
+
+_ORPHANED = 4
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,27 @@ class Order:
 def main(order_file: str, journal_file: str) -> None:
     """Carry out the order in a file."""
     faulthandler.enable()
+    _end_with_parent()
     fields = json.loads(Path(order_file).read_text(encoding="utf-8"))
     order = Order(**{**fields, "ids": tuple(fields["ids"])})
     journal = JournalWriter(Path(journal_file))
     carry_out(order, journal)
     journal.write("done")
     journal.close()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent does, however that ends: its pipe to standard input closes then."""
+    pipe = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    def wait() -> None:
+        os.read(pipe, 1)
+        os._exit(_ORPHANED)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def carry_out(order: Order, journal: JournalWriter) -> None:

@@ -65,7 +65,8 @@ class WorkerProcess:
         with log.open("wb") as output:
             process = subprocess.Popen(  # noqa: S603 - this package's own worker
                 command,
-                stdin=subprocess.DEVNULL,
+                # open as long as this process lives; the worker ends when it closes
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
                 env=_environment(),
@@ -76,7 +77,7 @@ class WorkerProcess:
                 yield from self._follow(process, JournalReader(journal))
             finally:
                 process.kill()
-                process.wait()
+                process.communicate()
 
     def output(self) -> str:
         """Return the last lines that the process printed."""

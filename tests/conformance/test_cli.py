@@ -1,5 +1,6 @@
 """The command: what it prints, what it writes, and its exit codes."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -115,21 +116,59 @@ def test_every_backend_is_shown_with_its_reason():
     assert "cupy" in done.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends a signal of POSIX")
-def test_an_interrupted_run_leaves_a_report_without_a_footer(planted, tmp_path):
+@pytest.fixture
+def started(planted, tmp_path):
+    """A run in the middle of its cases, and its report."""
     call = [sys.executable, "-m", "steps_conformance", "run", "--backend", "numpy", "--report", str(tmp_path)]
     process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     report = tmp_path / "report.jsonl"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (report.exists() and report.read_text().count("\n") > 5):
-        time.sleep(0.05)
+    assert comes_true(lambda: report.exists() and report.read_text().count("\n") > 5)
+    yield process, report
+    process.kill()
+    process.communicate()
 
-    process.send_signal(signal.SIGINT)
+
+def comes_true(holds):
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not holds():
+        time.sleep(0.05)
+    return holds()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal of POSIX")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_leaves_a_report_without_a_footer(started, name):
+    process, report = started
+
+    process.send_signal(signal.Signals[name])
     _, said = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert "interrupted" in said
     assert not read(report).complete
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="reads the process table of Linux")
+def test_no_worker_outlives_a_run_that_is_killed(started):
+    process, _ = started
+    workers = children(process.pid)
+    assert workers
+
+    process.kill()
+    process.communicate(timeout=60)
+
+    assert comes_true(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def children(parent):
+    """Return the ids of the processes that a process started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # after the name, which stands in brackets: state, then the parent's id
+            if int(status.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(status.parent.name))
+    return found
 
 
 @pytest.fixture
