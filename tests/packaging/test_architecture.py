@@ -30,7 +30,6 @@ LAZILY = {
     CONFORMANCE: set(),
 }
 SHARED_BY_STEPS = {"end_to_end", "nesting", "rates", "wrapping"}
-WITHOUT_RULES = {"masked"}  # has tests, and no requirements yet
 EXCEPTIONS = {CONFORMANCE / "targets/steps_core.py": {"steps_core"}}  # lazily, too
 
 
@@ -201,4 +200,4 @@ def test_a_step_has_the_same_word_for_its_code_tests_cases_and_requirements():
     }
 
     assert {"clipping", "chain", "adam"} <= steps
-    assert missing == {(step, place) for step in WITHOUT_RULES for place in places[1:]}
+    assert missing == set()
