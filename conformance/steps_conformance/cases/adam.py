@@ -70,7 +70,7 @@ FIRST = [1e-6, -1e-3, 1.0, -37.5, 1e9]
 def first_update(run: Run, betas: tuple[float, float]) -> None:
     """Gradients of many sizes."""
     gradients = [host_array(FIRST)]
-    options = {"beta1": betas[0], "beta2": betas[1]}
+    options: dict[str, Any] = {"beta1": betas[0], "beta2": betas[1]}
     follows(run, description("AdamStep", **options), adam(exacts(gradients), **options), gradients, wide=8)
     (gradient,) = exacts(gradients)
     plain = gradient.map(lambda g: -number(1e-3) * g / (abs(g) + number(1e-8)))
@@ -97,7 +97,7 @@ def amsgrad(run: Run, dtype: str) -> None:
     """Gradients that shrink, so that the largest moment is not the last."""
     sizes = (8.0, 1.0, 0.125, 0.25, 4.0, 0.125)
     gradients = [sample((20,), dtype, scale=size) for size in sizes]
-    options = {"amsgrad": True, "beta2": 0.5, "learning_rate": 0.1}
+    options: dict[str, Any] = {"amsgrad": True, "beta2": 0.5, "learning_rate": 0.1}
     expected = adam(exacts(gradients), **options)
     follows(run, description("AdamStep", **options), expected, gradients, wide=8, state_ulps=8)
 
@@ -128,7 +128,7 @@ def nesterov_with_amsgrad(run: Run) -> None:
 def modulus_of_a_complex_gradient(run: Run, dtype: str) -> None:
     """3 + 4j goes by its modulus of 5, and so does a purely imaginary gradient."""
     gradients = [host_array([3 + 4j, -2j, 0.5 - 0.25j], dtype)] * 3
-    options = {"learning_rate": 1.0}
+    options: dict[str, Any] = {"learning_rate": 1.0}
     state = follows(
         run, description("AdamStep", **options), adam(exacts(gradients), **options), gradients, wide=8
     )
@@ -141,7 +141,7 @@ def decoupled_decay(run: Run, dtype: str) -> None:
     """Weights with the sign of the gradients, so that the summands do not cancel; new ones in each call."""
     gradients = steady((30,), CALLS, dtype)
     weights = steady((30,), CALLS, dtype)
-    options = {"weight_decay": 0.3, "learning_rate": 0.01}
+    options: dict[str, Any] = {"weight_decay": 0.3, "learning_rate": 0.01}
     expected = adam(exacts(gradients), exacts(weights), **options)
     described = description("AdamStep", **options)
     follows(run, described, expected, gradients, weights, wide=8, state_ulps=8)
@@ -194,7 +194,7 @@ def square_beyond_the_range(run: Run) -> None:
 def tiny_gradients(run: Run) -> None:
     """Squares that underflow, over three calls."""
     gradients = [host_array([size, -3 * size, 1e-12, 1e-25]) for size in (1e-20, 2e-20, 1e-20)]
-    options = {"learning_rate": 0.1}
+    options: dict[str, Any] = {"learning_rate": 0.1}
     follows(run, description("AdamStep", **options), adam(exacts(gradients), **options), gradients, wide=8)
 
 

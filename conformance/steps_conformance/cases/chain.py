@@ -1,6 +1,7 @@
 """Steps one after another."""
 
 import math
+from functools import partial
 from typing import Any
 
 from steps_backends import HostArray, host_array
@@ -81,7 +82,8 @@ def slots_with_gaps(run: Run) -> None:
 def nothing_at_all(run: Run, dtype: str, described: Description) -> None:
     """NaN, infinity, zeros and an odd number come back; so they do from an empty chain inside of a chain."""
     gradients = {"a": host_array([math.nan, -math.inf, -0.0, 0.1], dtype)}
-    for each, state in ((described, {}), (chain(described), {"step1": {}})):
+    forms: tuple[tuple[Description, Any], ...] = ((described, {}), (chain(described), {"step1": {}}))
+    for each, state in forms:
         subject = run.make(each)
         first = subject.init(made(run, gradients))
         result, second = subject.apply(made(run, gradients), None, first)
@@ -196,7 +198,7 @@ def missing_weights_inside(run: Run) -> None:
     ):
         subject = run.make(described)
         saying = ("weights", "GradientClippingStep", *slots)
-        run.refuses(lambda subject=subject: subject.apply(gradients), kind="ValueError", saying=saying)
+        run.refuses(partial(subject.apply, gradients), kind="ValueError", saying=saying)
 
 
 @case("CHAIN-010", dtypes=("complex64",))

@@ -239,7 +239,7 @@ def long_axis(run: Run, dtype: str) -> None:
     result = run.read(clipped(run, gradients, weights, 0.125))
     # squares of float32 numbers are exact doubles, and fsum rounds their sum once
     lengths = [
-        [math.sqrt(math.fsum(x * x for x in column(each, c).values)) for each in (weights, gradients)]
+        [math.sqrt(math.fsum(abs(x) ** 2 for x in column(each, c).values)) for each in (weights, gradients)]
         for c in (0, 1)
     ]
     factors = [number(0.125) * weight / gradient for weight, gradient in lengths]

@@ -1,12 +1,13 @@
 """Updates that keep the weights within a set."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from steps_backends import HostArray, format_of, host_array
 
-from ..case import case
+from ..case import CaseFunction, case
 from ..compare import Mismatch, all_zero, same_bits
 from ..oracle import constraint as oracle
 from ..oracle.exact import Exact, exact, mp, number
@@ -59,7 +60,7 @@ def zero_is_reached_exactly(run: Run, dtype: str) -> None:
     weight = host_array([0.1, 1 / 3, 1e-3, 3e4, 7e-5], dtype)
     update = host_array([-1.0, -0.4, -1.0, -6e4, -7.1e-5], dtype)
     got = constrained(run, update, weight, "nonnegative")
-    sums = [Fraction(u) + Fraction(w) for u, w in zip(got.values, weight.values, strict=True)]
+    sums = [number(u) + number(w) for u, w in zip(got.values, weight.values, strict=True)]
     assert sums == [0] * 5, f"expected zeros, got {sums}"
 
 
@@ -148,9 +149,10 @@ def unit_of_zeros(run: Run, dtype: str, constraint: str) -> None:
 def given_axes(run: Run, constraint: str, unit_axis: Any) -> None:
     """Each way to name axes of a leaf of rank 3."""
     update, weight = graded((3, 2, 4)), sample((3, 2, 4), seed=1)
-    rule = {"norm-ball": oracle.norm_ball, "unit-norm": oracle.unit_norm}[constraint]
-    radius = [1.0] if constraint == "norm-ball" else []
-    expected = rule(exact(update), exact(weight), *radius, unit_axis)
+    if constraint == "norm-ball":
+        expected = oracle.norm_ball(exact(update), exact(weight), 1.0, unit_axis)
+    else:
+        expected = oracle.unit_norm(exact(update), exact(weight), unit_axis)
     lands(constrained(run, update, weight, constraint, unit_axis=unit_axis), expected, weight, 1.0)
 
 
@@ -213,10 +215,10 @@ PAIRS = {
 }  # fmt: skip
 
 
-def narrow_and_wide(requirement: str) -> Any:
+def narrow_and_wide(requirement: str) -> Callable[[CaseFunction], CaseFunction]:
     """Register a function as one case for each pair of a narrow and a wide dtype."""
 
-    def register(function: Any) -> Any:
+    def register(function: CaseFunction) -> CaseFunction:
         for label, pair in PAIRS.items():
             case(requirement, each={"pair": {label: pair}}, dtypes=pair)(function)
         return function

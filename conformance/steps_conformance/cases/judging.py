@@ -105,8 +105,10 @@ def follows(
             float16 and bfloat16 are rounded once.
         state_ulps: the tolerance of the state's parts; not compared where it is not given.
     """
-    step, state = run.make(described), None
-    calls = zip(gradients, weights or [None] * len(gradients), expected.updates, strict=True)
+    step = run.make(described)
+    state: Any = None
+    given: Sequence[HostArray | None] = weights if weights is not None else [None] * len(gradients)
+    calls = zip(gradients, given, expected.updates, strict=True)
     for gradient, weight, update in calls:
         result, state = step.apply(made(run, gradient), made(run, weight), state)
         near(run, result, update, 1.5 * wide if gradient.dtype.startswith("complex") else wide)

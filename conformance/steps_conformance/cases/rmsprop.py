@@ -51,7 +51,7 @@ def centred(run: Run, dtype: str, inside: bool) -> None:
         host_array([sign * value for value in base.values], dtype)
         for sign in (1, -0.75, 0.5, -1, 0.875, -0.625)
     ]
-    options = {"centered": True, "epsilon_inside": inside, "decay": 0.5}
+    options: dict[str, Any] = {"centered": True, "epsilon_inside": inside, "decay": 0.5}
     expected = rmsprop(exacts(gradients), **options)
     follows(run, description("RMSPropStep", **options), expected, gradients, wide=16)
 
@@ -87,8 +87,9 @@ def momentum(run: Run, dtype: str, momentum: float) -> None:
 def momentum_under_a_schedule(run: Run) -> None:
     """The rate falls to a thousandth in the second call: directions 1 and 1, buffers 1 and 1.5."""
     rate = schedule("PiecewiseSchedule", boundaries=(1,), values=(1.0, 2.0**-10))
-    options = {"momentum": 0.5, "decay": 0.0, "epsilon": 0.0, "learning_rate": rate}
-    step, state = run.step("RMSPropStep", **options), None
+    options: dict[str, Any] = {"momentum": 0.5, "decay": 0.0, "epsilon": 0.0, "learning_rate": rate}
+    step = run.step("RMSPropStep", **options)
+    state: Any = None
     for expected in (-1.0, -1.5 * 2.0**-10):
         result, state = step.apply(run.array([4.0]), None, state)
         same_bits(run.read(result), host_array([expected]))
@@ -105,7 +106,7 @@ def nesterov(run: Run, dtype: str) -> None:
 def decoupled_decay(run: Run, dtype: str, momentum: float) -> None:
     """Weights with the sign of the gradients, so that the summands do not cancel."""
     gradients, weights = steady((30,), 10, dtype), steady((30,), 10, dtype)
-    options = {"weight_decay": 0.3, "learning_rate": 0.01, "momentum": momentum}
+    options: dict[str, Any] = {"weight_decay": 0.3, "learning_rate": 0.01, "momentum": momentum}
     expected = rmsprop(exacts(gradients), exacts(weights), **options)
     described = description("RMSPropStep", **options)
     follows(run, described, expected, gradients, weights, wide=8, state_ulps=8)
@@ -116,7 +117,7 @@ def zero_gradients(run: Run, dtype: str, epsilon: float, inside: bool) -> None:
     """Two calls of nothing but zeros, centred and not."""
     gradient = made(run, host_array([0.0, -0.0], dtype))
     for centered in (False, True):
-        options = {"epsilon": epsilon, "epsilon_inside": inside, "centered": centered}
+        options: dict[str, Any] = {"epsilon": epsilon, "epsilon_inside": inside, "centered": centered}
         step, state = run.step("RMSPropStep", **options), None
         for _ in range(2):
             result, state = step.apply(gradient, None, state)
@@ -184,7 +185,8 @@ def bad_option(run: Run, row: tuple[str, str, Any]) -> None:
 def modulus_of_a_complex_gradient(run: Run, dtype: str) -> None:
     """3 + 4j goes by its modulus of 5, and so does a purely imaginary gradient."""
     gradients = [host_array([3 + 4j, -2j, 0.5 - 0.25j], dtype)] * 3
-    for options in ({"learning_rate": 1.0}, {"momentum": 0.5, "nesterov": True}):
+    several: tuple[dict[str, Any], ...] = ({"learning_rate": 1.0}, {"momentum": 0.5, "nesterov": True})
+    for options in several:
         expected = rmsprop(exacts(gradients), **options)
         described = description("RMSPropStep", **options)
         state = follows(run, described, expected, gradients, wide=8, state_ulps=8)

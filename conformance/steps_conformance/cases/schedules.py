@@ -208,10 +208,11 @@ RATED = {
 def rate_of_each_step(run: Run, row: tuple[str, str]) -> None:
     """Five calls, against the same step with rate 1 times the schedule."""
     name, option = row
-    curve = {"initial": 0.5, "steps": 4, "final": 0.125}
+    curve: dict[str, Any] = {"initial": 0.5, "steps": 4, "final": 0.125}
     scheduled = run.step(name, **{option: schedule("CosineSchedule", **curve)})
     plain = run.step(name, **{option: 1.0})
-    state = plain_state = None
+    state: Any = None
+    plain_state: Any = None
     for count in range(5):
         gradient = made(run, sample((6,), seed=count))
         result, state = scheduled.apply(gradient, None, state)

@@ -53,7 +53,7 @@ def momentum_by_hand(run: Run) -> None:
 def nesterov(run: Run, dtype: str) -> None:
     """Ten calls."""
     gradients = steady((30,), 10, dtype)
-    options = {"momentum": 0.9, "nesterov": True, "learning_rate": 0.3}
+    options: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "learning_rate": 0.3}
     follows(run, description("SGDStep", **options), sgd(exacts(gradients), **options), gradients, wide=8)
 
 
@@ -70,7 +70,7 @@ def nesterov_by_hand(run: Run) -> None:
 def decoupled_decay(run: Run, dtype: str, momentum: float) -> None:
     """Weights with the sign of the gradients, so that the summands do not cancel."""
     gradients, weights = steady((30,), 5, dtype), steady((30,), 5, dtype)
-    options = {"weight_decay": 0.3, "momentum": momentum}
+    options: dict[str, Any] = {"weight_decay": 0.3, "momentum": momentum}
     expected = sgd(exacts(gradients), exacts(weights), **options)
     follows(run, description("SGDStep", **options), expected, gradients, weights, wide=8)
 

@@ -1,6 +1,7 @@
 """Adding updates to weights."""
 
 import math
+from functools import partial
 from typing import Any
 
 from steps_backends import HostArray, host_array
@@ -105,7 +106,7 @@ def other_structure(run: Run) -> None:
     for updates in ({"layer1": {"kernel": leaf}}, {"layer1": None}):
         weights = {"layer1": {"kernel": leaf, "bias": leaf}}
         run.refuses(
-            lambda weights=weights, updates=updates: run.apply_updates(weights, updates),
+            partial(run.apply_updates, weights, updates),
             kind="ValueError",
             saying=("['layer1']",),
         )
@@ -117,7 +118,7 @@ def other_leaves(run: Run, where: str) -> None:
     for bad in (run.array([1], "int32"), 1.0, "0.1"):
         trees = {"weights": {"a": run.array([1.0])}, "updates": {"a": run.array([1.0])}} | {where: {"a": bad}}
         run.refuses(
-            lambda trees=trees: run.apply_updates(trees["weights"], trees["updates"]),
+            partial(run.apply_updates, trees["weights"], trees["updates"]),
             kind="TypeError",
             saying=(f"{where}['a']",),
         )
