@@ -1,6 +1,7 @@
 """One case: each way to end gives its outcome, and nothing but PASS is a pass."""
 
 import os
+import warnings
 
 import pytest
 import steps_backends
@@ -42,6 +43,16 @@ def test_each_ending_has_its_outcome(planted, name, outcome, message):
     assert result.outcome is outcome
     assert message in result.message
     assert bool(result.message) == (outcome is not Outcome.PASS)
+
+
+def test_a_warning_is_an_error_whatever_the_filters_say(planted):
+    case = load_cases("planted_suite.cases")["PLANT-ERROR-001/warns"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = execute(case, NUMPY, planted.target)
+
+    assert result.outcome is Outcome.ERROR
 
 
 def test_a_dtype_that_is_not_declared_is_unsupported(planted):

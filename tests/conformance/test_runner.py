@@ -105,6 +105,15 @@ def test_the_last_permitted_process_may_finish(run_row):
     assert [result.outcome for result in results] == [Outcome.CRASH, Outcome.CRASH, Outcome.PASS]
 
 
+def test_a_target_that_does_not_start_again_leaves_the_rest_not_run(run_row, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLANTED_MARK", str(tmp_path / "mark"))
+
+    _, results = run_row(ids("with-success", "LAST"), target="planted_suite.once:target")
+
+    assert [result.outcome for result in results] == [Outcome.CRASH, Outcome.NOTRUN]
+    assert results[-1].message == "the target did not start: RuntimeError: planted: only once"
+
+
 @pytest.mark.parametrize(
     ("backend", "reason"),
     [
