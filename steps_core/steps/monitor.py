@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..call import Call, Values, on_device_of
 from ..contract import Step
 from ..leaves import Leaves
-from ..namespaces import Array, dtype_name
+from ..namespaces import Array, dtype_name, namespace_of
 from ..numerics.formats import real_name, wide_name
 from ..numerics.norms import plain_norm
 from ..state import State, StateView, scalar_like, stored
@@ -61,7 +61,9 @@ class MonitorStep(Step):
             return gradients, {"norm": old_norm, "finite": old_finite}
         norm = call.global_norm(gradients)
         if norm is None:
-            return gradients, {"norm": 0.0 * old_norm, "finite": call.xp.ones_like(old_finite)}
+            # No gradient came, so only the state tells the library.
+            xp = namespace_of(old_norm)
+            return gradients, {"norm": xp.zeros_like(old_norm), "finite": xp.ones_like(old_finite)}
         return gradients, {
             "norm": _kept(old_norm, plain_norm(call.xp, norm)),
             "finite": _kept(old_finite, call.xp.isfinite(norm.root)),
