@@ -14,7 +14,7 @@ from ..oracle.samples import sample, whole_numbers
 from ..run import Run
 from ..targets.protocol import Description
 from .battery import STEPS, Entry
-from .judging import ALL_DTYPES, REAL_DTYPES, made, refuses_a_name
+from .judging import ALL_DTYPES, NARROW_DTYPES, REAL_DTYPES, made, refuses_a_name
 
 DOUBLE = description("ScalingStep", scale=2.0)
 CLIP = description("GradientClippingStep", threshold=1.0)
@@ -91,7 +91,14 @@ def nothing_at_all(run: Run, dtype: str, described: Description) -> None:
         assert first == second == state, f"expected the state {state}, got {first} and {second}"
 
 
-@case("CHAIN-005", each={"entry": STEPS, "dtype": ("float32", "float16")})
+@case("CHAIN-005", each={"entry": STEPS, "dtype": ("float32",)})
+@case(
+    "CHAIN-005",
+    each={
+        "entry": {name: STEPS[name] for name in ("clip-global", "scaling", "adam")},
+        "dtype": NARROW_DTYPES,
+    },
+)
 def one_step(run: Run, entry: Entry, dtype: str) -> None:
     """Over two calls."""
     gradients, weights = (
@@ -114,10 +121,8 @@ def nested_and_flat(run: Run, dtype: str) -> None:
     first, second = description("MomentumStep", decay=0.7), description("AdamStep", learning_rate=0.1)
     forms = [
         chain(clip, first, decay(0.1), second),
-        chain(chain(clip, first), chain(decay(0.1), second)),
-        chain(chain(chain(clip), first), decay(0.1), second),
-        chain(clip, chain(first, chain(decay(0.1), chain(second)))),
-        chain(None, clip, chain(), first, chain(decay(0.1), None), second),
+        chain(chain(chain(clip), first), chain(decay(0.1), second)),
+        chain(None, clip, chain(), chain(first, chain(decay(0.1), chain(second, None)))),
     ]
     expected, *others = [results_of_three_calls(run, form, dtype) for form in forms]
     for number, other in enumerate(others, start=1):
