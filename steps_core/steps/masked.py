@@ -104,4 +104,6 @@ def _where(chosen: list[bool], values: Values) -> Values:
 
 def _only(leaves: Leaves, chosen: list[bool]) -> Leaves:
     values = _where(chosen, leaves.values)
-    return replace(leaves, tree=leaves.rebuild(values), values=values)
+    has_arrays = any(value is not None for value in values)
+    xp = leaves.xp if has_arrays else None
+    return replace(leaves, tree=leaves.rebuild(values), values=values, xp=xp)

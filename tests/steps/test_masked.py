@@ -12,9 +12,11 @@ from steps_core import (
     ArgumentTypeError,
     ChainedStep,
     ConstraintStep,
+    CosineSchedule,
     GradientClippingStep,
     MaskedStep,
     MomentumStep,
+    MonitorStep,
     SGDStep,
     TreeMismatchError,
     WeightDecayStep,
@@ -136,3 +138,15 @@ def test_a_mask_function_must_return_a_bool(library: Library) -> None:
     text = r"mask at gradients\['first'\]\['bias'\] must return True or False, got 1 \(int\)"
     with pytest.raises(ArgumentTypeError, match=text):
         MaskedStep(CLIP, lambda path, leaf: 1)(tree(library))
+
+
+def test_a_mask_that_chooses_nothing_leaves_everything_alone(library: Library) -> None:
+    """Counters and norms of the step inside have no array to live on, and are None."""
+    scheduled = SGDStep(learning_rate=CosineSchedule(1.0, 3))
+    for inner in (AdamStep(), MonitorStep(), ChainedStep(CLIP, scheduled)):
+        step = MaskedStep(inner, mask=False)
+        given = tree(library)
+        state = step.init(given)
+        for _ in range(2):
+            result, state = step(given, given, state)
+        assert _flat(library, result) == _flat(library, given)
