@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from .case import load_cases
-from .execution import execute
+from .execution import Result, execute
 from .journal import JournalWriter
 from .loading import load_attribute, load_backend
+from .outcomes import Outcome
 from .targets.protocol import CAPABILITIES, Target
 
 _ORPHANED = 4
+
+_GONE = Result(Outcome.NOTRUN, "the suite changed while the run went on: there is no such case now")
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     cases = load_cases(order.cases) if order.ids else {}
     for identity in order.ids:
         journal.write("start", id=identity)
-        result = execute(cases[identity], backend, target)
+        result = execute(cases[identity], backend, target) if identity in cases else _GONE
         journal.write("end", id=identity, **asdict(result))
 
 

@@ -76,6 +76,13 @@ def test_a_crash_shows_the_last_words(run_row):
     assert "last words" in crash.message
 
 
+def test_a_case_that_is_gone_is_not_run_and_no_crash(run_row):
+    _, (gone, last) = run_row(["PLANT-GONE-001/x", *ids("LAST")])
+
+    assert (gone.outcome, last.outcome) == (Outcome.NOTRUN, Outcome.PASS)
+    assert "the suite changed while the run went on" in gone.message
+
+
 def test_a_hanging_case_is_a_timeout(run_row):
     began = time.monotonic()
 
