@@ -12,6 +12,9 @@ import steps_backends
 import typer
 from rich.console import Console
 
+from .accuracy.measuring import Row
+from .accuracy.table import markdown_table, rich_table
+from .accuracy.taking import MeasuringError, take
 from .case import Case, load_cases
 from .console import ProgressBars, backends_table, requirements_table, summary
 from .plan import SelectionError, gaps, selected
@@ -161,6 +164,40 @@ def vectors_command(
     if not differing:
         output.print("all files are what is made today, byte for byte")
     raise typer.Exit(1 if differing else 0)
+
+
+@app.command("accuracy")
+def accuracy_command(
+    backend: Backends = None,
+    target: Target = TARGET,
+    largest: Annotated[int, typer.Option("--largest", min=1, help="The largest size of inputs.")] = 100_000,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Folder of a report; the table goes into its report.md.")
+    ] = None,
+) -> None:
+    """Measure how far results lie from exact ones, in ulps, by requirement, dtype and size.
+
+    Exit code: 0; 2 where a backend that was named does not run, or measuring failed.
+    """
+    taken: list[Row] = []
+    for name in _rows(backend or ()):
+        facts = look_at_backend(name)
+        if not facts.runs:
+            output.print(f"{name}: not run: {facts.reason}", markup=False, soft_wrap=True)
+            if name in (backend or ()):
+                raise typer.Exit(NO_VERDICT)
+            continue
+        try:
+            with output.status(f"measuring on {name}"):
+                taken.extend(take(name, target, largest))
+        except MeasuringError as error:
+            raise _stop(f"{name}: {error}") from None
+    output.print(rich_table(taken))
+    if report is not None:
+        report.mkdir(parents=True, exist_ok=True)
+        with (report / "report.md").open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{markdown_table(taken)}")
+        output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)
 
 
 def _selected(cases: dict[str, Case], topics: Sequence[str], ids: Sequence[str]) -> dict[str, Case]:

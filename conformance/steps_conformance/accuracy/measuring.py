@@ -79,5 +79,6 @@ def _distance(value: float, exact: Any, ulp: Callable[[Fraction], Fraction]) -> 
 
 def start_of(run: Run, array: Any) -> HostArray:
     """Return the first elements along the first axis, read."""
-    read: HostArray = run.backend.read(array[: inputs.ROWS_READ, ...] if array.ndim else array)
+    rows = min(inputs.ROWS_READ, array.shape[0])
+    read: HostArray = run.backend.read(array[:rows, ...])
     return HostArray(read.dtype, (min(_READ, len(read.values)),), read.values[:_READ])

@@ -1,0 +1,22 @@
+"""The process of one backend: ``python -m steps_conformance.accuracy.worker ROW TARGET LARGEST``."""
+
+import json
+import sys
+from dataclasses import asdict
+
+from ..loading import load_attribute, load_backend
+from ..run import Run
+from .measures import all_measures
+from .measuring import measure
+
+
+def main(row: str, target: str, largest: str) -> None:
+    """Write one JSON line for each measure to standard output, as soon as it is taken."""
+    run = Run(load_backend(row), load_attribute(target))
+    for taken in measure(run, all_measures(int(largest))):
+        sys.stdout.write(json.dumps(asdict(taken)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
