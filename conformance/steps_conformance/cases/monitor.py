@@ -63,10 +63,10 @@ def norm_over_two_dtypes(run: Run, other_dtype: str) -> None:
 
 @case_for_each_row("MONITOR-003", LARGE | SMALL)
 def extreme_norm(run: Run, row: Extreme) -> None:
-    """As one leaf, and one leaf for each element; a norm beyond the range is infinite."""
+    """As one leaf, and spread over at most four; a norm beyond the range is infinite."""
     dtype, values, _ = row
     remembers_the_norm(run, [host_array(values, dtype)])
-    remembers_the_norm(run, [host_array([value], dtype) for value in values])
+    remembers_the_norm(run, [host_array(values[first::4], dtype) for first in range(min(4, len(values)))])
 
 
 BAD = {"nan": ([1.0, NAN], NAN), "infinite": ([-INF, 1.0], INF), "both": ([INF, NAN], NAN)}
