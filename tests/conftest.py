@@ -9,7 +9,7 @@ import pytest
 # pytest imports test files by path; the modules beside this file are imported by name.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from libraries import KINDS, NAMES, Library  # noqa: E402
+from libraries import KINDS, NAMES, Library
 
 
 @pytest.fixture(params=NAMES)
@@ -25,3 +25,8 @@ def kind(request: Any) -> tuple[Library, str]:
     name, dtype = request.param
     pytest.importorskip(name)
     return Library(name), dtype
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Run the tests on JAX first: it compiles each operation once a process, so few processes should."""
+    items.sort(key=lambda item: "jax" not in item.name)

@@ -20,7 +20,7 @@ SHAPES = [(), (3,), (0,), (1,), (2, 3), (0, 3), (2, 1, 2), (2, 2, 1, 2), (1, 2, 
 # Each operation of JAX is compiled for each shape and dtype.
 FEW_SHAPES = [(), (2, 3)]
 # Finite, and not: what a diverging run brings.
-ROUGH = [np.nan, np.inf, -np.inf, 1e300, -1e-300, 0.0, -0.0]
+ROUGH = [[np.nan, np.inf, -np.inf], [1e300, -1e-300, -0.0]]
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def test_a_tree_without_arrays_is_taken(name: str, tree: Any) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_gradient_at_all_leaves_the_moments(library: Library, name: str) -> None:
     """Every leaf None, with weights: counts go on, moments keep their bits."""
-    step, weights = SAMPLES[name], {"a": library.array([[1.0, 2.0]])}
+    step, weights = SAMPLES[name], {"a": library.array(np.ones((2, 3)))}
     _, state = step(weights, weights)
     result, after = step({"a": None}, weights, state)
     assert result == {"a": None}

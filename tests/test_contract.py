@@ -109,7 +109,7 @@ def test_without_a_state_a_step_starts_afresh() -> None:
     assert "restarts" in Step.__call__.__doc__
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", [name for name in STEPS if name != "ConstraintStep"])
 def test_options_are_keyword_only_but_those_that_read_as_a_sentence(name: str) -> None:
     """Both ports that every step has are among them, with their defaults."""
     parameters = inspect.signature(STEPS[name]).parameters

@@ -27,11 +27,9 @@ from steps_core import (
 
 CHAIN = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep())
 FULL = ChainedStep(
-    SkipNonFiniteStep(AdamStep(learning_rate=CosineSchedule(0.1, 20), amsgrad=True)),
-    RMSPropStep(centered=True, momentum=0.9),
-    MonitorStep(),
+    SkipNonFiniteStep(AdamStep(learning_rate=CosineSchedule(0.1, 20), amsgrad=True)), MonitorStep()
 )
-SHAPES = {"kernel": (3, 4), "bias": (4,), "scale": ()}
+SHAPES = {"kernel": (2, 3), "scale": ()}
 
 
 def weights(library: Library) -> dict[str, Any]:
@@ -84,7 +82,7 @@ def test_states_of_every_dtype_come_back(library: Library, dtype: str, tmp_path:
     if dtype not in library.dtypes:
         pytest.skip(f"{library.name} has no {dtype} here")
     step = RMSPropStep(centered=True, momentum=0.5)
-    leaf = library.array([[1.0, -2.0], [0.5, 3.0]], dtype)
+    leaf = library.array([[1.0, -2.0, 8.0], [0.5, 3.0, 0.0]], dtype)
     _, state = step(leaf)
     save_state(state, tmp_path / "state")
     loaded = load_state(tmp_path / "state", like=step.init(leaf))
@@ -95,8 +93,8 @@ def test_containers_none_and_flags_come_back(library: Library, tmp_path: Path) -
     """The form is that of the state it is like; None entries stay None."""
     inner = MaskedStep(AdamStep(), {"a": True, "b": False})
     step = SkipNonFiniteStep(ChainedStep(inner, MonitorStep()))
-    tree = OrderedDict(b=(library.array([1.0]), None), a=library.array([2.0]))
-    tree = {"b": tree["b"], "a": OrderedDict(x=tree["a"])}
+    leaf = library.array(np.ones((2, 3)))
+    tree = {"b": (leaf, None), "a": OrderedDict(x=leaf)}
     _, state = step(tree)
     save_state(state, tmp_path / "state")
     loaded = load_state(str(tmp_path / "state"), like=step.init(tree))

@@ -27,21 +27,12 @@ from steps_core import (
 CHAIN = ChainedStep(
     MonitorStep(), GradientClippingStep(variant="global", threshold=1.0), SkipNonFiniteStep(AdamStep())
 )
-# Each takes seconds to trace; these go through every module between them.
+# Tracing takes a second or more, so steps are compiled by the chain; a constraint must stand last.
 COMPILED = (
-    "clip per weight",
-    "clip global",
-    "clip relative",
-    "adam with all options",
-    "rmsprop with all options",
-    "sgd with all options",
-    "momentum nesterov",
-    "scaling by a schedule",
-    "centering",
-    "skip non-finite",
-    "masked",
-    "unit norm",
-    "chain",
+    ("clip per weight", "clip per layer", "clip relative", "weight decay", "centering", "unit norm"),
+    ("momentum nesterov", "sgd with all options", "scaling by a schedule", "masked", "norm ball"),
+    ("rmsprop with all options", "skip non-finite", "adam with all options", "box"),
+    ("chain",),
 )
 
 VARIANTS = ("per-weight", "per-layer", "global", "per-weight-relative")
@@ -74,19 +65,19 @@ def jax() -> Any:
 
 @pytest.mark.parametrize("step", SAMPLES.values(), ids=SAMPLES)
 def test_every_step_runs_under_jit(jax: Any, step: Step) -> None:
-    """With the plain call's numbers within 4 ulps, over two calls, and one compilation."""
-    gradients, compiles = tree(Library("jax").array), []
+    """With the numbers of NumPy's plain calls within 8 ulps, over two calls, and one compilation."""
+    gradients, arrays, compiles = tree(Library("jax").array), tree(Library("numpy").array), []
 
     def traced(*args: Any) -> Any:
         compiles.append(1)
         return step(*args)
 
-    jitted, plain, state = jax.jit(traced), step.init(gradients), step.init(gradients)
+    jitted, plain, state = jax.jit(traced), step.init(arrays), step.init(gradients)
     for _ in range(2):
-        expected, plain = step(gradients, gradients, plain)
+        expected, plain = step(arrays, arrays, plain)
         updates, state = jitted(gradients, gradients, state)
-        assert_close(updates, expected, 4)
-    assert_close(state, plain, 4)
+        assert_close(updates, expected, 8)
+    assert_close(state, plain, 8)
     assert len(compiles) == 1
 
 
@@ -120,18 +111,20 @@ def test_a_batch_of_trees_goes_through_vmap(jax: Any) -> None:
     """Each is clipped by its own norm."""
     step = GradientClippingStep(variant="global", threshold=1.0)
     batch = Library("jax").array([[3.0, 4.0], [0.3, 0.4], [3e30, 4e30]])
-    result = np.asarray(jax.vmap(lambda leaf: step(leaf).gradients)(batch))
+    result = np.asarray(jax.jit(jax.vmap(lambda leaf: step(leaf).gradients))(batch))
     assert_within_ulps(result, [[0.6, 0.8], [np.float32(0.3), np.float32(0.4)], [0.6, 0.8]], 2)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("values", [[0.0, 0.0], [3.0, 0.0], [0.1, 0.1]], ids=str)
-def test_derivatives_are_finite_in_jax(jax: Any, variant: str, values: list) -> None:
-    """At 0, inside and outside the threshold."""
+def test_derivatives_are_finite_in_jax(jax: Any, variant: str) -> None:
+    """At 0, inside and outside the threshold; within it, the derivative is 1."""
     step = GradientClippingStep(variant=variant, threshold=0.5)
+    derivative = jax.jit(jax.grad(lambda leaf, ones: step(leaf, ones).gradients.sum()))
     ones = Library("jax").array([1.0, 1.0])
-    derivative = jax.grad(lambda leaf: step(leaf, ones).gradients.sum())(Library("jax").array(values))
-    assert np.isfinite(np.asarray(derivative)).all()
+    for values in ([0.0, 0.0], [3.0, 0.0], [0.1, 0.1], [0.0, 0.1]):
+        result = np.asarray(derivative(Library("jax").array(values), ones))
+        assert np.isfinite(result).all()
+        assert max(values) > 1 or result.tolist() == [1.0, 1.0]
 
 
 def test_weights_are_constants_in_jax(jax: Any) -> None:
@@ -164,10 +157,11 @@ def torch() -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", COMPILED)
-def test_steps_compile_as_one_graph(torch: Any, name: str) -> None:
+@pytest.mark.parametrize("names", COMPILED, ids="+".join)
+def test_steps_compile_as_one_graph(torch: Any, names: tuple[str, ...]) -> None:
     """torch.compile(fullgraph=True) finds no break; the numbers are the plain call's."""
-    step, gradients = SAMPLES[name], {"kernel": torch.asarray([[3.0, -1.0], [0.5, 2.0]])}
+    step = ChainedStep(*[SAMPLES[name] for name in names])
+    gradients = {"kernel": torch.asarray([[3.0, -1.0], [0.5, 2.0]])}
     state = step.init(gradients)
     compiled = torch.compile(step, backend="eager", fullgraph=True)
     assert_close(compiled(gradients, gradients, state), step(gradients, gradients, state), 0)
@@ -230,15 +224,14 @@ def test_weights_are_constants_in_torch(torch: Any) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("values", [[0.0, 0.0], [3.0, 0.0], [0.1, 0.1]], ids=str)
-def test_derivatives_are_finite_in_torch(torch: Any, variant: str, values: list) -> None:
+def test_derivatives_are_finite_in_torch(torch: Any, variant: str) -> None:
     """At 0, inside and outside the threshold; within it, the derivative is 1."""
     step = GradientClippingStep(variant=variant, threshold=0.5)
-    gradients = torch.asarray(values, requires_grad=True)
-    step(gradients, torch.ones(2)).gradients.sum().backward()
-    assert torch.isfinite(gradients.grad).all()
-    if max(values) <= 0.1:
-        assert gradients.grad.tolist() == [1.0, 1.0]
+    for values in ([0.0, 0.0], [3.0, 0.0], [0.1, 0.1], [0.0, 0.1]):
+        gradients = torch.asarray(values, requires_grad=True)
+        step(gradients, torch.ones(2)).gradients.sum().backward()
+        assert torch.isfinite(gradients.grad).all()
+        assert max(values) > 1 or gradients.grad.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["adam", "adam with all options", "rmsprop", "rmsprop with all options"])
@@ -263,5 +256,5 @@ def test_a_breakpoint_in_a_compiled_step_is_skipped_with_one_warning(torch: Any,
     compiled = torch.compile(SGDStep(set_breakpoint=True), backend="eager", fullgraph=True)
     with pytest.warns(RuntimeWarning, match="set_breakpoint of SGDStep is skipped while") as caught:
         compiled(torch.ones(1))
-        compiled(torch.ones(1))
+    compiled(torch.ones(1))
     assert len(caught) == 1

@@ -130,7 +130,5 @@ def test_a_wrong_result_is_noticed(target, expected, says):
 
 
 def test_a_missing_state_is_noticed():
-    with pytest.raises(
-        Mismatch, match=r"call 1 of 1: state: expected leaves at .*count.*, got"
-    ):
+    with pytest.raises(Mismatch, match=r"call 1 of 1: state: expected leaves at .*count.*, got"):
         play(run_with(Scaled(2.0)), vector(DOUBLED, {"count": Expected("int32", (), (1,))}))

@@ -130,7 +130,7 @@ def test_a_floor_keeps_nan(library: Library) -> None:
 
 
 def test_a_float64_limit_is_used_on_a_float32_leaf() -> None:
-    """The share of 1e-200 of the norm leaves nothing of a float32 element, a share of 1e-30 the right part."""
+    """A norm of 1e30, held in float64, leaves 1e-30 of a float32 element."""
     leaf, other = np.asarray([[1.0]], "float32"), np.asarray([[1e30]])
     xp = namespace_of(leaf)
     limit = in_format(xp, limit_norm(xp, row_norms(other), 1.0), FLOAT32)
