@@ -92,9 +92,9 @@ def test_a_backend_that_learns_too_little_ends_in_an_error(capsys, monkeypatch):
 
 
 def test_a_backend_that_cannot_run_is_a_row_with_its_reason(capsys, monkeypatch):
-    absent = [name for name in steps_backends.names() if not steps_backends.get(name).probe().runs]
+    absent = [name for name in ("torch-cuda", "cupy") if not steps_backends.get(name).probe().runs]
     if not absent:
-        pytest.skip("every backend runs here")
+        pytest.skip("both backends of CUDA run here")
 
     _, by_default = digits.run(["numpy", absent[0]], asked=False)
     _, by_name = digits.run(["numpy", absent[0]], asked=True)
