@@ -37,7 +37,7 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
         return x
     kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
     shape = tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
-    if math.prod([x.shape[axis] for axis in axes]) == 0:
+    if 0 in x.shape:
         return xp.sum(x, axis=axes, keepdims=True)
     if not kept:
         return xp.reshape(blocked_sum(xp, xp.reshape(x, (-1,)), 0), shape)
