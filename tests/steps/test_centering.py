@@ -1,11 +1,13 @@
 """CenteringStep: the mean of each unit is removed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from comparing import assert_same_bits, assert_within_ulps
 from libraries import Library
 
-from steps_core import CenteringStep
+from steps_core import CenteringStep, ConstraintStep, GradientClippingStep
 
 
 def test_each_column_of_a_matrix_loses_its_mean(kind: tuple[Library, str]) -> None:
@@ -55,3 +57,18 @@ def test_a_mean_that_overflows_as_a_sum_is_removed(library: Library) -> None:
     result = library.read(CenteringStep()(library.array(values)).gradients)
     mean = values.astype(float).mean(axis=0)
     assert_within_ulps(result + values * 0, (values - mean), 16)
+
+
+@pytest.mark.parametrize("axis", ["auto", 0, -1, (0, 1)])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (0, 2, 2, 3)])
+def test_a_leaf_without_elements_passes_whatever_its_units(library: Library, shape: Any, axis: Any) -> None:
+    """An axis of length 0 may be kept or summed over, in every step that has units."""
+    leaf = library.array(np.zeros(shape))
+    steps = (
+        CenteringStep(unit_axis=axis),
+        GradientClippingStep(variant="per-weight-relative", unit_axis=axis),
+        ConstraintStep("norm-ball", unit_axis=axis),
+        ConstraintStep("unit-norm", unit_axis=axis),
+    )
+    for step in steps:
+        assert tuple(step(leaf, leaf).gradients.shape) == shape
