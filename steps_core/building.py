@@ -1,5 +1,6 @@
 """Building steps from their descriptions: the other half of `describe`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
@@ -12,6 +13,9 @@ from .steps import STEPS
 from .steps.chain import NAMED_SLOTS, ChainedStep
 
 _MOST_LEVELS = 100
+
+# float.fromhex would take "abc" for 2748.
+_HEXADECIMAL = re.compile(r"[+-]?(0x[0-9a-f]+(\.[0-9a-f]*)?p[+-]?[0-9]+|inf|nan)", re.IGNORECASE)
 
 
 def build(description: Mapping[str, Any]) -> Step:
@@ -94,7 +98,7 @@ def _built_value(value: Any, path: str, level: int) -> Any:
 
 
 def _built_float(text: Any, path: str) -> float:
-    if isinstance(text, str):
+    if isinstance(text, str) and _HEXADECIMAL.fullmatch(text):
         try:
             return float.fromhex(text)
         except (ValueError, OverflowError):

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .errors import ArgumentError, refusal
 from .leaves import Leaves, open_tree, require_partner
 from .namespaces import Array, Namespace, as_array, astype, detached, device_of, dtype_name, to_device
-from .numerics.formats import constant, format_of, wide_name
+from .numerics.formats import format_of, wide_name
 from .numerics.joint import joint_norm
 from .numerics.moments import in_real_dtype
 from .numerics.norms import ScaledNorm
@@ -114,7 +115,11 @@ def per_kind(make: Callable[[Array], Any]) -> Callable[[Array], Any]:
 def scalar_for(xp: Namespace, value: Scalar, leaf: Array) -> Scalar:
     """Return a number or a 0-d array as a leaf's arithmetic takes it: in its format, on its device."""
     if isinstance(value, float):
-        return constant(value, format_of(leaf))
+        form = format_of(leaf)
+        if abs(value) > form.largest:
+            rule, way_out = f"fit {form.name}, which the leaf is computed in", "use float64 gradients"
+            raise refusal(ArgumentError, "a rate, scale, decay or epsilon", rule, value, way_out)
+        return value
     return in_real_dtype(xp, on_device_of(leaf, value), leaf)
 
 

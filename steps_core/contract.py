@@ -9,7 +9,7 @@ from . import checks
 from .breakpoints import stop_here
 from .call import Call, Values, open_call
 from .descriptions import described, options_beyond_defaults
-from .errors import ArgumentError, shown
+from .errors import ArgumentError, ArgumentTypeError, refusal, shown
 from .leaves import Leaves, open_tree
 from .metadata import Metadata
 from .namespaces import quiet
@@ -166,6 +166,16 @@ def missing_weights(step: object) -> ArgumentError:
     )
 
 
+def checked_step(argument: str, value: Any) -> StepLike:
+    """Return value if it is a step, by protocol: it has init and negates, and can be called."""
+    if isinstance(value, type):
+        way_out = f"make the step: {value.__name__}()"
+        raise refusal(ArgumentTypeError, argument, "be a step", value, way_out)
+    if not (callable(value) and callable(getattr(value, "init", None)) and hasattr(value, "negates")):
+        raise refusal(ArgumentTypeError, argument, "be a step", value, "pass a step such as AdamStep()")
+    return value  # type: ignore[no-any-return]
+
+
 def check_end_to_end(step: StepLike) -> None:
     """Refuse a step whose result is not to be added to the weights.
 
@@ -174,12 +184,13 @@ def check_end_to_end(step: StepLike) -> None:
 
     Raises:
         ArgumentError: ``step.negates`` is False.
+        ArgumentTypeError: it is no step.
 
     Example:
         >>> from steps_core import AdamStep, check_end_to_end
         >>> check_end_to_end(AdamStep())
     """
-    if not step.negates:
+    if not checked_step("step", step).negates:
         way_out = "end the chain with ScalingStep(scale=-1.0) or ScalingStep(learning_rate=...)"
         raise ArgumentError(
             f"step must be end-to-end, so that its result can be added to the weights, got {shown(step)}, "

@@ -68,7 +68,7 @@ class StateError(StepsError, ValueError):
 def shown(value: Any) -> str:
     """Return the value and its type for an error text, short whatever the value is."""
     name = type(value).__name__
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
         return f"an array of shape {tuple(value.shape)} and dtype {value.dtype} ({name})"
     text = repr(value)
     if len(text) > 80:

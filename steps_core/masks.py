@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal, shown
-from .trees import Structure, Tree, broadcast_prefix, flatten, leaf_paths
+from .trees import Structure, Tree, broadcast_prefix, flatten, leaf_paths, unflatten
 
 
 class MaskTree:
@@ -15,7 +15,8 @@ class MaskTree:
         for path, value in zip(leaf_paths(self.structure, "mask"), values, strict=True):
             if not isinstance(value, bool):
                 raise refusal(ArgumentTypeError, path, "be True or False", value, "pass a bool")
-        self.tree, self.values = tree, tuple(values)
+        # A tree of our own, which later changes to the caller's containers do not reach.
+        self.tree, self.values = unflatten(self.structure, values), tuple(values)
 
     def over(self, structure: Structure, name: str) -> list[bool]:
         """Return the value for each leaf of a tree."""

@@ -328,7 +328,7 @@ def schedule_value(argument: str, schedule: Schedule, count: Array) -> Array:
     xp = namespace_of(count)
     value = schedule(count)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return xp.full_like(count, constant(float(value), FLOAT32))
+        return xp.full_like(count, constant(checks.finite(argument, value), FLOAT32))
     if namespace_of(value) is not xp or value.shape != ():
         raise bad_schedule_value(argument, schedule, value)
     return astype(xp, value, xp.float32)
@@ -338,10 +338,10 @@ def bad_schedule_value(argument: str, schedule: Schedule, value: Any) -> StepsEr
     """Return the error for a schedule that returned no scalar."""
     way_out = "compute the value from the count that the schedule is given"
     return ArgumentTypeError(
-        f"{argument} must return a 0-d array of the count's library, got {shown(value)} "
+        f"{argument} must return a number or a 0-d array of the count's library, got {shown(value)} "
         f"from {shown(schedule)}; {way_out}",
         argument=argument,
-        rule="return a 0-d array of the count's library",
+        rule="return a number or a 0-d array of the count's library",
         value=value,
         way_out=way_out,
     )

@@ -108,7 +108,7 @@ class StateView:
 
     def error(self, rule: str, value: Any, *, place: str | None = None) -> StateError:
         """Return the error for an entry that breaks a rule, at a place in it."""
-        way_out = "pass the state that this step returned, or step.init(weights)"
+        way_out = "pass the state that this step returned for these weights, or step.init(weights)"
         return StateError(
             f"{self.path} must {rule}, got {shown(value)}; {way_out}",
             argument="state",

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .errors import StateError, shown
+from .errors import ArgumentTypeError, StateError, refusal, shown
 from .namespaces import dtype_name, from_numpy, namespace_of, to_numpy
 from .trees import Tree, flatten, leaf_paths, unflatten
 
@@ -29,6 +29,7 @@ def save_state(state: Tree, file: str | os.PathLike[str]) -> None:
 
     Raises:
         StateError: an entry is no array of a dtype that states hold.
+        ArgumentTypeError: state is no dict, or file no path.
         ImportError: the package safetensors is missing.
         OSError: the file cannot be written.
 
@@ -41,6 +42,7 @@ def save_state(state: Tree, file: str | os.PathLike[str]) -> None:
         >>> load_state(file, like=step.init(weights))["count"]
         array(0, dtype=int32)
     """
+    _check_arguments("state", state, file)
     leaves, structure = flatten(state)
     entries, notes = {}, {"format": _FORMAT}
     for path, leaf in zip(leaf_paths(structure, ""), leaves, strict=True):
@@ -54,6 +56,14 @@ def save_state(state: Tree, file: str | os.PathLike[str]) -> None:
         if name in _PARTS:
             notes[path] = name
     _write_whole(Path(file), _safetensors().numpy.save(entries, notes))
+
+
+def _check_arguments(argument: str, state: Any, file: Any) -> None:
+    if not isinstance(state, dict):
+        way_out = "pass step.init(weights), or the second part of what a call returned"
+        raise refusal(ArgumentTypeError, argument, "be a state, which is a dict", state, way_out)
+    if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
+        raise refusal(ArgumentTypeError, "file", "be a path", file, 'pass a path such as "state.safetensors"')
 
 
 def _as_stored(values: Any) -> Any:
@@ -104,6 +114,7 @@ def load_state(file: str | os.PathLike[str], *, like: Tree) -> Tree:
     Example:
         See `save_state`.
     """
+    _check_arguments("like", like, file)
     entries, notes = _read(file)
     if notes.get("format") != _FORMAT:
         raise _bad_file(file, f"its format is {shown(notes.get('format'))}, not {_FORMAT!r}")

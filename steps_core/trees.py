@@ -94,6 +94,9 @@ def register_container(
     """
     if not isinstance(kind, type):
         raise refusal(ArgumentTypeError, "kind", "be a class", kind, "pass the class itself")
+    if hasattr(kind, "dtype"):
+        way_out = "arrays are leaves; register what holds them"
+        raise refusal(ArgumentTypeError, "kind", "be a container, no class of arrays", kind, way_out)
     for argument, function in (("flatten", flatten), ("unflatten", unflatten)):
         if not callable(function):
             raise refusal(ArgumentTypeError, argument, "be a function", function, "pass a function")

@@ -34,7 +34,7 @@ def _changed(step: Step, changes: dict[str, Any], *, drop: str | None = None) ->
 COUNT = np.zeros((), "int32")
 CHAIN = ChainedStep(ADAM, MonitorStep())
 COUNTED = SGDStep(learning_rate=CosineSchedule(1.0, 5))
-WAY_OUT = "pass the state that this step returned, or step.init(weights)"
+WAY_OUT = "pass the state that this step returned for these weights, or step.init(weights)"
 ROWS: list[Bad] = [
     *(
         _bad_state(

@@ -10,6 +10,7 @@ from comparing import assert_within_ulps
 from libraries import Library
 
 from steps_core import (
+    ArgumentError,
     ArgumentTypeError,
     ConstantSchedule,
     CosineSchedule,
@@ -107,17 +108,24 @@ def test_a_function_may_return_a_number(library: Library, value: Any) -> None:
 @pytest.mark.parametrize("value", [None, "1", True, [1.0]], ids=repr)
 def test_a_function_must_not_return_anything_else(value: Any) -> None:
     """The text shows what came and from where."""
-    text = "learning_rate must return a 0-d array of the count's library, got"
+    text = "learning_rate must return a number or a 0-d array of the count's library, got"
     with pytest.raises(ArgumentTypeError, match=text) as caught:
         SGDStep(learning_rate=lambda count: value)(np.ones(1))
     assert caught.value.argument == "learning_rate"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400], ids=["nan", "inf", "huge"])
+def test_a_number_from_a_function_must_be_finite(value: Any) -> None:
+    """NaN would otherwise become some large number."""
+    with pytest.raises(ArgumentError, match="learning_rate must"):
+        SGDStep(learning_rate=lambda count: value)(np.ones(1))
 
 
 def test_a_function_must_return_a_scalar_of_its_library() -> None:
     """Neither a vector nor an array of NumPy on another library."""
     torch = pytest.importorskip("torch")
     for schedule in (lambda count: count.reshape(1), lambda count: np.asarray(1.0)):
-        with pytest.raises(ArgumentTypeError, match="scale must return a 0-d array"):
+        with pytest.raises(ArgumentTypeError, match="scale must return a number or a 0-d array"):
             ScalingStep(scale=schedule)(torch.ones(1))
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..call import Call, Values
-from ..contract import Step, StepLike
+from ..contract import Step, StepLike, checked_step
 from ..descriptions import described
 from ..errors import ArgumentError, StepsError, UnknownNameError, shown
 from ..leaves import Leaves
 from ..state import State, StateView
-from .nesting import advance_inner, checked_step, initial_inner_state
+from .nesting import advance_inner, initial_inner_state
 
 NAMED_SLOTS = (*(f"step{number}" for number in range(1, 10)), "step0")
 

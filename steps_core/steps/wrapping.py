@@ -3,8 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from ..contract import Step, StepLike
-from .nesting import checked_step
+from ..contract import Step, StepLike, checked_step
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 from comparing import assert_within_ulps
 from libraries import Library
 
-from steps_core import LinearSchedule, ScalingStep
+from steps_core import ArgumentError, LinearSchedule, ScalingStep
 
 
 def test_gradients_are_multiplied(kind: tuple[Library, str]) -> None:
@@ -39,9 +39,12 @@ def test_a_scale_does_not_pass_through_a_narrow_dtype() -> None:
     assert_within_ulps(result, [1e-9 * 60000.0], 0.51)
 
 
-def test_a_scale_beyond_the_dtype_raises_no_warning() -> None:
-    """It counts as the dtype's largest number."""
-    assert ScalingStep(scale=1e300)(np.asarray([0.0, 1.0], "float32")).gradients[0] == 0.0
+def test_a_scale_beyond_the_format_is_refused() -> None:
+    """In float64 it is a number like any other."""
+    step = ScalingStep(scale=1e300)
+    with pytest.raises(ArgumentError, match=r"must fit float32.*got 1e\+300 \(float\); use float64"):
+        step(np.asarray([0.0, 1.0], "float32"))
+    assert step(np.asarray([1e-10])).gradients[0] == 1e290
 
 
 def test_a_function_of_the_count_is_a_schedule(library: Library) -> None:
