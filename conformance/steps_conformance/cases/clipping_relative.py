@@ -9,7 +9,7 @@ from ..case import case
 from ..compare import all_nan, all_zero, same_bits
 from ..oracle import clipping as oracle
 from ..oracle.exact import Exact, exact, number
-from ..oracle.samples import graded, sample
+from ..oracle.samples import five_binades, graded, sample
 from ..run import Run
 from .judging import ALL_DTYPES, REAL_DTYPES, case_for_each_row, exacts, like_tree, made, near
 
@@ -209,6 +209,24 @@ def extreme_norms(run: Run, row: Row) -> None:
     beside = [host_array([[value, 0.5] for value in gradient], dtype)]
     weights = [host_array([[value, 1.0] for value in weight], dtype)]
     limits_units(run, beside, weights, threshold, epsilon=epsilon)
+
+
+SWEEPS = {"float32": range(-122, 128, 4), "float64": range(-1018, 1024, 4)}
+
+
+@case("CLIP-REL-014", each={"dtype": SWEEPS.keys()})
+def every_size(run: Run, dtype: str) -> None:
+    """Five powers of two of equal share, over the whole range; the limit is a sixteenth of the largest."""
+    step = run.step("GradientClippingStep", variant="per-weight-relative", threshold=1.0, epsilon=0.0)
+    for exponent in SWEEPS[dtype]:
+        gradient = five_binades(exponent, dtype)
+        weight = host_array([2.0 ** (exponent - 4), *[0.0] * (len(gradient.values) - 1)], dtype)
+        result = run.read(step.apply(made(run, gradient), made(run, weight))[0])
+        # one of each size
+        places = [sum(4**k for k in range(size)) for size in range(5)]
+        scale = 1 / (16 * number(5) ** number(0.5))
+        expected = Exact((5,), tuple(number(gradient.values[place]) * scale for place in places))
+        near(run, run.array([result.values[place] for place in places], dtype), expected, 4)
 
 
 @case(

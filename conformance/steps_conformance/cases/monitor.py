@@ -8,9 +8,9 @@ from steps_backends import HostArray, host_array
 from ..case import case
 from ..compare import same_bits, within_ulps
 from ..descriptions import chain, description
-from ..oracle.exact import norm
+from ..oracle.exact import norm, number
 from ..oracle.extremes import LARGE, SMALL, Extreme
-from ..oracle.samples import sample
+from ..oracle.samples import five_binades, sample
 from ..run import Run
 from .judging import ALL_DTYPES, case_for_each_row, exacts, kept, made
 
@@ -67,6 +67,21 @@ def extreme_norm(run: Run, row: Extreme) -> None:
     dtype, values, _ = row
     remembers_the_norm(run, [host_array(values, dtype)])
     remembers_the_norm(run, [host_array(values[first::4], dtype) for first in range(min(4, len(values)))])
+
+
+SWEEPS = {"float32": range(-122, 127, 4), "float64": range(-1018, 1023, 4)}
+
+
+@case("MONITOR-003", each={"dtype": SWEEPS.keys()})
+def every_size(run: Run, dtype: str) -> None:
+    """Five powers of two of equal share, moved over the whole range, over two leaves."""
+    step = run.step("MonitorStep")
+    for exponent in SWEEPS[dtype]:
+        vector = five_binades(exponent, dtype)
+        parts = [HostArray(dtype, (85,), vector.values[:85]), HostArray(dtype, (256,), vector.values[85:])]
+        _, state = step.apply(made(run, parts))
+        length = number(5) ** number(0.5) * number(2) ** exponent
+        within_ulps(run.read(state)["norm"], length, 4, path=f"at 2^{exponent}")
 
 
 BAD = {"nan": ([1.0, NAN], NAN), "infinite": ([-INF, 1.0], INF), "both": ([INF, NAN], NAN)}

@@ -53,9 +53,12 @@ def graded(shape: Sequence[int], dtype: str = "float32", *, seed: int = 0) -> Ho
     return host_array(values, dtype, shape)
 
 
-def alternating(count: int, values: Sequence[float], dtype: str = "float32") -> HostArray:
-    """Return a vector that repeats values until it has count elements."""
-    return host_array([values[i % len(values)] for i in range(count)], dtype)
+def five_binades(exponent: int, dtype: str = "float32") -> HostArray:
+    """Return 4^k numbers 2^(exponent - k) for k from 0 to 4, whose norm is sqrt(5) * 2^exponent.
+
+    Each power of two has the same share, so that none may be lost wherever sums are told apart by size.
+    """
+    return host_array([2.0 ** (exponent - k) for k in range(5) for _ in range(4**k)], dtype)
 
 
 def _one(random: Random, is_complex: bool) -> float | complex:
