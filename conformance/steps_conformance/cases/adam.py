@@ -230,6 +230,18 @@ def weights_for_decay(run: Run) -> None:
     run.refuses(lambda: step.apply(gradient), kind="ValueError", saying=("weights",))
 
 
+@case("ADAM-014")
+def weights_without_decay(run: Run) -> None:
+    """NaN and infinite weights, over two calls."""
+    step, weights = run.step("AdamStep"), run.array([math.nan, math.inf])
+    state: Any = None
+    other: Any = None
+    for _ in range(2):
+        alone, state = step.apply(run.array([1.0, -2.0]), None, state)
+        result, other = step.apply(run.array([1.0, -2.0]), weights, other)
+        same_bits(run.read(result), run.read(alone))
+
+
 REFUSED: dict[str, tuple[str, str, Any]] = {
     "beta1-is-one": ("ValueError", "beta1", 1.0),
     "beta1-negative": ("ValueError", "beta1", -0.1),

@@ -132,3 +132,15 @@ def weights_for_decay(run: Run) -> None:
     run.step("SGDStep").apply(gradient)
     step = run.step("SGDStep", weight_decay=0.1)
     run.refuses(lambda: step.apply(gradient), kind="ValueError", saying=("weights",))
+
+
+@case("SGD-007")
+def weights_without_decay(run: Run) -> None:
+    """NaN and infinite weights, over two calls."""
+    step, weights = run.step("SGDStep"), run.array([math.nan, math.inf])
+    state: Any = None
+    other: Any = None
+    for _ in range(2):
+        alone, state = step.apply(run.array([1.0, -2.0]), None, state)
+        result, other = step.apply(run.array([1.0, -2.0]), weights, other)
+        same_bits(run.read(result), run.read(alone))
