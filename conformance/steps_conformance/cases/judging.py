@@ -129,6 +129,19 @@ def kept(run: Run, actual: Any, original: Any) -> None:
     same_bits(read, mapped(expected, original))
 
 
+def nearly_the_same(actual: Any, expected: Any, ulps: float) -> None:
+    """Require floating leaves of two trees of HostArrays within some ulps, and the bits of others."""
+    wanted = dict(leaves(expected))
+    found = dict(leaves(actual))
+    if found.keys() != wanted.keys():
+        raise Mismatch(f"expected leaves at {sorted(wanted)}, got {sorted(found)}")
+    for path, got in found.items():
+        if got is not None and got.dtype in ALL_DTYPES:
+            within_ulps(got, wanted[path], ulps, path=path)
+        else:
+            same_bits(got, wanted[path], path=path)
+
+
 def refuses_a_name(function: Callable[[], Any], *saying: str) -> None:
     """Require a refusal of an unknown name, as ValueError or KeyError, that says certain texts."""
     refuses_as(("ValueError", "KeyError"), function, *saying)
