@@ -157,6 +157,24 @@ def test_states_of_two_calls_share_no_memory_that_is_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    ("gradient", "weight"), [("float64", "float32"), ("float32", "float16"), ("float16", "float64")]
+)
+def test_gradients_and_weights_may_differ_in_dtype(name: str, gradient: str, weight: str) -> None:
+    """The result has the gradient's dtype; the state keeps the form that the weights gave it."""
+    step = SAMPLES[name]
+    if step.constrains and gradient == "float16":
+        pytest.skip("a constraint refuses a gradient that is narrower than its weight")
+    leaf = np.linspace(-1.0, 1.0, 6).reshape(2, 3)
+    gradients, weights = [leaf.astype(gradient)], [leaf.astype(weight)]
+    first = step.init(weights)
+    result, state = step(gradients, weights, first)
+    result, state = step(gradients, weights, state)
+    assert result[0].dtype == gradient
+    assert_same_form(Library("numpy"), state, first)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", *COMPLEX])
 def test_leaves_of_every_rank_are_taken(name: str, dtype: str) -> None:
     """Ranks 0 to 5 and empty ones, in every dtype."""

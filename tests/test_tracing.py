@@ -243,6 +243,14 @@ def test_derivatives_of_optimizers_are_finite_at_zero(torch: Any, name: str) -> 
     assert torch.isfinite(gradients.grad).all()
 
 
+def test_derivatives_through_a_skipped_call_are_zero(torch: Any) -> None:
+    """NaN times 0 would be NaN: it must not enter the inner step."""
+    gradients = torch.asarray([float("nan"), 1.0], requires_grad=True)
+    updates = SkipNonFiniteStep(AdamStep())(gradients).gradients
+    updates.sum().backward()
+    assert gradients.grad.tolist() == [0.0, 0.0]
+
+
 def test_the_derivative_of_a_clip_is_right(torch: Any) -> None:
     """Against differences: only the part across the direction passes a clip of a norm."""
     step = GradientClippingStep(variant="global", threshold=1.0)

@@ -28,17 +28,20 @@ def test_nothing_given_is_written_to(library: Library) -> None:
     assert result is not weights
 
 
-@pytest.mark.parametrize(
-    ("weight", "update"), [("float16", "float32"), ("float32", "float64"), ("float64", "float16")]
-)
-def test_the_sum_is_taken_in_the_wider_dtype_and_cast_to_the_weights(weight: str, update: str) -> None:
-    """1 + 2^-11 + 2^-24 rounds up in float16 only if the sum keeps its last bit."""
-    weights, updates = np.asarray([1.0], weight), np.asarray([2.0**-11], update)
-    if update != "float16":
-        updates = updates + np.asarray(2.0**-23, update)
-    result = apply_updates(weights, updates)
-    expected = (weights.astype("float64") + updates.astype("float64")).astype(weight)
-    assert_same_bits(result, expected)
+WIDER = [
+    ("float16", "float32", 2.0**-11 + 2.0**-23),
+    ("float32", "float64", 2.0**-24 + 2.0**-40),
+    ("float64", "float16", 2.0**-11),
+]
+
+
+@pytest.mark.parametrize(("weight", "update", "amount"), WIDER)
+def test_the_sum_is_taken_in_the_wider_dtype_and_cast_to_the_weights(
+    weight: str, update: str, amount: float
+) -> None:
+    """A little more than half of the last place of 1 rounds up, only if the little is not lost before."""
+    result = apply_updates(np.asarray([1.0], weight), np.asarray([amount], update))
+    assert_same_bits(result, np.asarray([1.0 + amount]).astype(weight))
 
 
 def test_where_an_update_is_none_the_weight_stays(library: Library) -> None:
@@ -47,6 +50,13 @@ def test_where_an_update_is_none_the_weight_stays(library: Library) -> None:
     result = apply_updates(weights, [None, library.array([1.0]), None])
     assert result[0] is weights[0] and result[2] is None
     assert library.read(result[1]) == [3.0]
+
+
+def test_a_numpy_scalar_comes_back_as_an_array() -> None:
+    """With or without an update."""
+    for update in (None, np.float32(0.0)):
+        result = apply_updates([np.float32(1.0)], [update])[0]
+        assert type(result) is np.ndarray and result.shape == ()
 
 
 def test_a_sum_beyond_the_weights_dtype_raises_no_warning() -> None:

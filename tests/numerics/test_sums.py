@@ -79,9 +79,11 @@ def test_a_mean_is_right_where_the_sum_overflows(library: Library) -> None:
 
 
 def test_a_mean_keeps_small_numbers(library: Library) -> None:
-    """Dividing before adding would lose them: 1e-37 / 3 is normal, 1e-45 is not."""
-    array = library.array([[1e-37], [2e-37], [6e-37]])
-    assert_within_ulps(library.values(mean_over(namespace_of(array), array, (0,))), [[3e-37]], 2)
+    """Dividing before adding would lose them: 1.3e-38 / 1024 has few digits left, or none."""
+    values = np.linspace(1.3e-38, 2.6e-38, 1000).astype("float32")[:, None]
+    array = library.array(values)
+    expected = [[math.fsum(values[:, 0]) / 1000]]
+    assert_within_ulps(library.values(mean_over(namespace_of(array), array, (0,))), expected, 4)
 
 
 def test_a_mean_shows_what_is_not_finite(library: Library) -> None:

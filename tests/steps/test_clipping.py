@@ -104,6 +104,12 @@ def test_per_layer_takes_each_leaf_by_itself(library: Library) -> None:
     assert np.isnan(result["inf"][0]) and result["inf"][1] == 0
 
 
+def test_per_layer_takes_a_leaf_of_any_rank_whole(library: Library) -> None:
+    """2, 4, 4 and 8 in two rows have the norm 10."""
+    result = clip(library, [[2.0, 4.0], [4.0, 8.0]], variant="per-layer", threshold=5.0)
+    assert_within_ulps(result, [[1.0, 2.0], [2.0, 4.0]], 1)
+
+
 def test_global_scales_the_tree_by_one_factor(library: Library) -> None:
     """3, 4 and 12 in three leaves have the norm 13."""
     gradients = {"a": library.array([[3.0]]), "b": (library.array(-4.0), library.array([12.0, 0.0]))}
@@ -137,6 +143,13 @@ def test_threshold_zero_gives_zeros(library: Library, variant: str) -> None:
     """Also for 0 / 0 and for NaN; no -0 appears where a positive number was."""
     result = clip(library, [3.0, 0.0, np.nan, np.inf], weights=[1.0] * 4, variant=variant, threshold=0)
     assert_same_bits(result, np.zeros(4, "float32"))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_zeros_are_within_threshold_zero(library: Library, variant: str) -> None:
+    """Their norm equals it, so they come back bit for bit."""
+    result = clip(library, [0.0, -0.0], weights=[1.0, 1.0], variant=variant, threshold=0)
+    assert_same_bits(result, np.asarray([0.0, -0.0], "float32"))
 
 
 @pytest.mark.parametrize("options", [{"variant": None}, *({"threshold": t} for t in (None, np.inf))])

@@ -79,6 +79,14 @@ def test_a_norm_equal_to_the_radius_is_inside(library: Library) -> None:
     assert result.tolist() == [3.0, 4.0]
 
 
+def test_a_sum_that_overflows_is_projected(library: Library) -> None:
+    """3e38 + 3e38 is infinite, and the way back into the ball, or to norm 1, is not."""
+    for step in (ConstraintStep("norm-ball", radius=1e38), ConstraintStep("unit-norm")):
+        result, moved = constrained(library, [3e38, 0.0], [3e38, 0.0], step)
+        assert np.isfinite(result).all()
+        assert np.abs(moved - [1e38 if step.constraint == "norm-ball" else 1.0, 0.0]).max() <= 2 * 2.0**105
+
+
 @pytest.mark.parametrize("size", [1e-30, 1.0, 3e38])
 def test_a_unit_of_any_size_gets_norm_one(library: Library, size: float) -> None:
     """w + u = size * (1, 1), whose norm may be beyond the format."""
