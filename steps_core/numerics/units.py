@@ -1,8 +1,37 @@
 """Units of a leaf: the parts, such as the weights of one output, that have a norm or a mean of their own."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..errors import TreeMismatchError
+from ..namespaces import Array
 
 UnitAxis = str | int | tuple[int, ...]
+
+
+class Places(Protocol):
+    """What knows where a leaf stands."""
+
+    def path(self, index: int) -> str:
+        """Return where a leaf stands."""
+
+
+def unit_axes_of(places: Places, index: int, leaf: Array, unit_axis: Any) -> tuple[int, ...]:
+    """Return the axes that a unit of a leaf stretches over; refuse, by path, an axis it lacks."""
+    try:
+        return reduced_axes(leaf.shape, unit_axis)
+    except IndexError:
+        path = places.path(index)
+        rule = f"have the axis {unit_axis} that unit_axis names"
+        way_out = 'choose an axis that every leaf of rank 2 and up has, or "auto"'
+        raise TreeMismatchError(
+            f"{path} must {rule}, got rank {leaf.ndim} (shape {tuple(leaf.shape)}); {way_out}",
+            argument="unit_axis",
+            rule=rule,
+            value=unit_axis,
+            way_out=way_out,
+            path=path,
+        ) from None
 
 
 def reduced_axes(shape: Sequence[int], unit_axis: UnitAxis) -> tuple[int, ...]:

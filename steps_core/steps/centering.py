@@ -8,8 +8,8 @@ from ..call import Call, Values
 from ..contract import Step
 from ..namespaces import Array, Namespace
 from ..numerics.sums import mean_over
+from ..numerics.units import unit_axes_of
 from ..state import State, StateView
-from .clipping import unit_axes_of
 
 
 @dataclass(frozen=True, kw_only=True)

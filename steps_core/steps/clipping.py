@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 from .. import checks
 from ..call import Call, Values, per_kind
 from ..contract import Step
-from ..errors import TreeMismatchError
 from ..namespaces import Array, Namespace, device_of
 from ..numerics.formats import constant, format_of
 from ..numerics.joint import moved
 from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
 from ..numerics.norms import scaled_norm, square_sums
-from ..numerics.units import reduced_axes
+from ..numerics.units import unit_axes_of
 from ..state import State, StateView
 
 VARIANTS = {
@@ -139,23 +138,6 @@ def _clip_global(call: Call, gradients: Values, threshold: float) -> Values:
 
     limit_of_kind = per_kind(limit_for)
     return [None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients]
-
-
-def unit_axes_of(call: Call, index: int, leaf: Array, unit_axis: Any) -> tuple[int, ...]:
-    """Return the axes that a unit of a leaf stretches over; refuse, by path, an axis it lacks."""
-    try:
-        return reduced_axes(leaf.shape, unit_axis)
-    except IndexError:
-        rule = f"have the axis {unit_axis} that unit_axis names"
-        way_out = 'choose an axis that every leaf of rank 2 and up has, or "auto"'
-        raise TreeMismatchError(
-            f"{call.path(index)} must {rule}, got rank {leaf.ndim} (shape {tuple(leaf.shape)}); {way_out}",
-            argument="unit_axis",
-            rule=rule,
-            value=unit_axis,
-            way_out=way_out,
-            path=call.path(index),
-        ) from None
 
 
 def zeroed(xp: Namespace, leaf: Array) -> Array:

@@ -13,8 +13,8 @@ from ..namespaces import Array, Namespace, dtype_name
 from ..numerics.formats import constant, format_of, is_complex_name
 from ..numerics.limits import apply_limit, limit_norm, rescale
 from ..numerics.norms import scaled_norm, square_sums
+from ..numerics.units import unit_axes_of
 from ..state import State, StateView
-from .clipping import unit_axes_of
 
 CONSTRAINTS = ("nonnegative", "box", "norm-ball", "unit-norm")
 _ELEMENTWISE = ("nonnegative", "box")
