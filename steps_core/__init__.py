@@ -18,6 +18,8 @@ from .errors import (
     TreeMismatchError,
     UnknownNameError,
 )
+from .graphs import Graph, graph
+from .packets import Packet, extract_streams, merge_streams
 from .schedules import (
     ConstantSchedule,
     CosineSchedule,
@@ -32,6 +34,7 @@ from .steps import (
     CenteringStep,
     ChainedStep,
     ConstraintStep,
+    CustomStep,
     GradientClippingStep,
     MaskedStep,
     MomentumStep,
@@ -54,13 +57,16 @@ __all__ = [
     "ConstantSchedule",
     "ConstraintStep",
     "CosineSchedule",
+    "CustomStep",
     "ExponentialSchedule",
     "GradientClippingStep",
+    "Graph",
     "LeafTypeError",
     "LinearSchedule",
     "MaskedStep",
     "MomentumStep",
     "MonitorStep",
+    "Packet",
     "PiecewiseSchedule",
     "RMSPropStep",
     "SGDStep",
@@ -79,7 +85,10 @@ __all__ = [
     "apply_updates",
     "build",
     "check_end_to_end",
+    "extract_streams",
+    "graph",
     "load_state",
+    "merge_streams",
     "register_container",
     "save_state",
 ]

@@ -6,11 +6,13 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from .contract import Step
+from .deferred import Reference
 from .errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
 from .masks import mask_from_description
 from .schedules import SCHEDULES
 from .steps import STEPS
 from .steps.chain import NAMED_SLOTS, ChainedStep
+from .steps.custom import CustomStep
 
 _MOST_LEVELS = 100
 
@@ -33,8 +35,23 @@ def build(description: Mapping[str, Any]) -> Step:
         >>> build({"step": "AdamStep", "options": {"beta1": {"float": "0x1.0p-1"}}}) == AdamStep(beta1=0.5)
         True
     """
-    step: Step = _built(description, "step", STEPS, "description", 0)
+    step = built_step(description, "description", 0)
+    if not isinstance(step, Step):
+        rule = 'hold values, not {"parameter": name}, which stands only in graphs'
+        raise refusal(ArgumentError, "description", rule, step, "give the options values")
     return step
+
+
+def built_step(description: Any, path: str, level: int) -> Any:
+    """Return the step that stands at a place of a description; a template where it names parameters."""
+    return _built(description, "step", STEPS, path, level)
+
+
+def built_options(options: Any, path: str, level: int) -> dict[str, Any]:
+    """Return the options that stand at a place of a description."""
+    if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
+        raise refusal(ArgumentError, path, "be an object with texts as keys", options, "name the options")
+    return {option: built_value(value, f"{path}[{option!r}]", level + 1) for option, value in options.items()}
 
 
 def _built(description: Any, key: str, kinds: Mapping[str, type], path: str, level: int) -> Any:
@@ -44,9 +61,9 @@ def _built(description: Any, key: str, kinds: Mapping[str, type], path: str, lev
     if kind is None:
         raise _unknown(f"{path}[{key!r}]", name, kinds)
     place = f"{path}['options']"
-    built = {
-        option: _built_value(value, f"{place}[{option!r}]", level + 1) for option, value in options.items()
-    }
+    if kind is CustomStep:
+        return _built_custom(options, place, level)
+    built = built_options(options, place, level)
     if kind is ChainedStep:
         return _built_chain(built, place)
     known = [f.name for f in fields(kind)]
@@ -59,6 +76,24 @@ def _built(description: Any, key: str, kinds: Mapping[str, type], path: str, lev
                 ArgumentError, place, f"give {f.name}, which {name} needs", dict(options), f"add {f.name}"
             )
     return kind(**built)
+
+
+def _built_custom(options: Mapping[str, Any], path: str, level: int) -> CustomStep:
+    from .graphs.json_form import graph_of
+
+    known = ("graph", "overrides", "set_breakpoint", "metadata")
+    for option in options:
+        if option not in known:
+            raise _unknown(path, option, known)
+    if "graph" not in options:
+        raise refusal(ArgumentError, path, "give graph, which CustomStep needs", dict(options), "add graph")
+    overrides = options.get("overrides", {})
+    fixed = {key: value for key, value in options.items() if key in ("set_breakpoint", "metadata")}
+    return CustomStep(
+        graph_of(options["graph"], f"{path}['graph']", level + 1),
+        overrides=built_options(overrides, f"{path}['overrides']", level),
+        **fixed,
+    )
 
 
 def _built_chain(options: dict[str, Any], path: str) -> ChainedStep:
@@ -79,7 +114,8 @@ def _slot_number(slot: str, path: str) -> int:
     raise _unknown(path, slot, [*NAMED_SLOTS, "step10 and so on"])
 
 
-def _built_value(value: Any, path: str, level: int) -> Any:
+def built_value(value: Any, path: str, level: int) -> Any:
+    """Return the value that stands at a place of a description."""
     if level > _MOST_LEVELS:
         raise refusal(
             ArgumentError, path, f"be nested at most {_MOST_LEVELS} levels deep", "...", "flatten it"
@@ -87,14 +123,23 @@ def _built_value(value: Any, path: str, level: int) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return tuple(_built_value(entry, f"{path}[{index}]", level + 1) for index, entry in enumerate(value))
+        return tuple(built_value(entry, f"{path}[{index}]", level + 1) for index, entry in enumerate(value))
     if isinstance(value, Mapping) and set(value) == {"float"}:
         return _built_float(value["float"], path)
     if isinstance(value, Mapping) and set(value) == {"mask"}:
         return mask_from_description(value["mask"], path)
+    if isinstance(value, Mapping) and set(value) == {"parameter"}:
+        return _built_reference(value["parameter"], path)
     if isinstance(value, Mapping) and "schedule" in value:
         return _built(value, "schedule", SCHEDULES, path, level)
     return _built(value, "step", STEPS, path, level)
+
+
+def _built_reference(name: Any, path: str) -> Reference:
+    if not isinstance(name, str):
+        way_out = 'write {"parameter": "threshold"}'
+        raise refusal(ArgumentTypeError, path, "name a hyper-parameter of the graph", name, way_out)
+    return Reference(name)
 
 
 def _built_float(text: Any, path: str) -> float:

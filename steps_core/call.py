@@ -24,12 +24,13 @@ class Call:
     Attributes:
         gradients: as given; the steps pass their own wide lists on.
         weights: wide and detached, or None where no weights were given.
+        norms: the joint norms taken so far, with the lists that they are of.
     """
 
     gradients: Leaves
     given_weights: Leaves | None
     weights: Values | None
-    _norms: list[tuple[Values, ScaledNorm | None]] = field(default_factory=list)
+    norms: list[tuple[Values, ScaledNorm | None]] = field(default_factory=list)
 
     @property
     def xp(self) -> Namespace:
@@ -53,12 +54,12 @@ class Call:
 
         Neighbouring steps that see the same list share one reduction.
         """
-        for seen, norm in self._norms:
+        for seen, norm in self.norms:
             if seen is values:
                 return norm
         arrays = [value for value in values if value is not None]
         norm = joint_norm(self.xp, arrays) if arrays else None
-        self._norms.append((values, norm))
+        self.norms.append((values, norm))
         return norm
 
     def close(self, values: Values) -> Tree:
@@ -80,19 +81,20 @@ def open_call(gradients: Tree, weights: Tree | None) -> tuple[Call, Values]:
     """
     opened = open_tree(gradients, "gradients")
     if weights is None:
-        return Call(opened, None, None), [_widened(opened.xp, leaf, None) for leaf in opened.values]
+        return Call(opened, None, None), [widened(opened.xp, leaf) for leaf in opened.values]
     partner = open_tree(weights, "weights")
     require_partner(opened, partner)
     pairs = list(zip(opened.values, partner.values, strict=True))
-    wide = [_widened(opened.xp, leaf, weight) for leaf, weight in pairs]
+    wide = [widened(opened.xp, leaf, weight) for leaf, weight in pairs]
     wide_weights = [
-        None if leaf is None or weight is None else _widened(opened.xp, detached(weight), leaf)
+        None if leaf is None or weight is None else widened(opened.xp, detached(weight), leaf)
         for leaf, weight in pairs
     ]
     return Call(opened, partner, wide_weights), wide
 
 
-def _widened(xp: Namespace, leaf: Array | None, partner: Array | None) -> Array | None:
+def widened(xp: Namespace, leaf: Array | None, partner: Array | None = None) -> Array | None:
+    """Return a leaf as it is computed: in the wider of its own dtype and its partner's, float32 at least."""
     if leaf is None:
         return None
     other = None if partner is None else dtype_name(partner.dtype)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from . import checks
 from .breakpoints import stop_here
 from .call import Call, Values, open_call
+from .deferred import Deferrable, Deferred
 from .descriptions import described, options_beyond_defaults
 from .errors import ArgumentError, ArgumentTypeError, refusal, shown
 from .leaves import Leaves, open_tree
@@ -40,7 +41,7 @@ class StepLike(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(ABC):
+class Step(Deferrable, ABC):
     """One gradient-processing step: options that never change, checked when it is made.
 
     A step holds no state, so one object may serve many models.
@@ -114,7 +115,12 @@ class Step(ABC):
         return self.initial_state(open_tree(weights, "weights"))
 
     def __call__(
-        self, gradients: Tree, weights: Tree | None = None, state: State | None = None
+        self,
+        gradients: Tree,
+        weights: Tree | None = None,
+        state: State | None = None,
+        *,
+        name: str | None = None,
     ) -> StepResult:
         """Return the processed gradients and the new state; nothing given is written to.
 
@@ -123,6 +129,7 @@ class Step(ABC):
             weights: tree of the same structure and shapes, or None. Default None.
             state: what ``init`` or the last call returned. Without one the step starts afresh, so a
                 training loop that drops the state restarts moments and counters at each call. Default None.
+            name: of the node, while a graph is traced. There a call returns the gradients alone.
 
         Raises:
             LeafTypeError: a leaf is not a floating or complex array.
@@ -130,12 +137,24 @@ class Step(ABC):
             StateError: the state is not one that this step made for such weights.
             ArgumentError: the step needs weights and got none.
         """
+        if isinstance(gradients, Deferred) or name is not None:
+            return self._traced(gradients, weights, state, name)  # type: ignore[no-any-return]
         call, wide = open_call(gradients, weights)
         with quiet(call.xp):
             if state is None:
                 state = self.initial_state(call.given_weights or call.gradients)
             values, new_state = self.run(call, wide, StateView(state))
             return StepResult(call.close(values), new_state)
+
+    def _traced(self, gradients: Any, weights: Any, state: Any, name: str | None) -> Any:
+        """Add this step to the graph that is being traced."""
+        if not isinstance(gradients, Deferred):
+            way_out = "name the nodes of graphs only"
+            raise refusal(ArgumentTypeError, "name", "be left out beside arrays", name, way_out)
+        if state is not None:
+            way_out = "leave it out; CustomStep keeps the state of each node"
+            raise refusal(ArgumentTypeError, "state", "be left out in a graph", state, way_out)
+        return gradients.processed_by(self, weights, name)
 
     def run(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Check what this step asks of a call, then advance: the door for chains and wrappers."""

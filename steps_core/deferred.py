@@ -5,12 +5,18 @@ hyper-parameters have values.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
+
+from .descriptions import described
 
 
 class Deferred:
     """What stands for a value that is not known yet."""
+
+    def processed_by(self, step: Any, weights: Any, name: str | None) -> Any:
+        """Add a step that is applied to this value; only a value of a graph can."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -25,11 +31,23 @@ class Reference(Deferred):
 
 
 @dataclass(frozen=True)
+class Entries(Deferred):
+    """A mapping of which some values are not known yet."""
+
+    items: tuple[tuple[str, Any], ...]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the mapping as JSON."""
+        return {name: described(value) for name, value in self.items}
+
+
+@dataclass(frozen=True)
 class Template(Deferred):
     """A step or schedule class and its options, some of which are not known yet."""
 
     kind: type["Deferrable"]
     options: tuple[tuple[str, Any], ...]
+    metadata: Any = field(default=None, compare=False)
 
     def __call__(self, gradients: Any, weights: Any = None, *, name: str | None = None) -> Any:
         """Add the step to the graph that is being traced; see `Step.__call__`."""
@@ -37,7 +55,8 @@ class Template(Deferred):
 
     def made(self, value_of: Callable[[str], Any]) -> Any:
         """Return the step with every reference replaced by its value."""
-        return self.kind(**{option: _made(value, value_of) for option, value in self.options})
+        options = {option: _made(value, value_of) for option, value in self.options}
+        return self.kind(**options, **({} if self.metadata is None else {"metadata": self.metadata}))
 
     def references(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Return where references stand, as the options that lead there, and what they name."""
@@ -46,8 +65,6 @@ class Template(Deferred):
 
     def describe(self) -> dict[str, Any]:
         """Return the description that a step has, with ``{"parameter": name}`` for what is not known yet."""
-        from .descriptions import described
-
         options = {option: described(value) for option, value in self.options}
         return {self.kind.described_as: self.kind.__name__, "options": options}
 
@@ -64,8 +81,10 @@ class Deferrable:
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         """Return a new object, or a template."""
         if any(_is_deferred(value) for value in (*arguments, *options.values())):
-            named = cls.named_options(arguments, options)
-            return Template(cls, tuple(named.items()))
+            settled = {name: _settled(value) for name, value in options.items()}
+            named = cls.named_options(tuple(map(_settled, arguments)), settled)
+            metadata = named.pop("metadata", None)
+            return Template(cls, tuple(named.items()), metadata)
         return super().__new__(cls)
 
     @classmethod
@@ -74,7 +93,7 @@ class Deferrable:
         listed = [f for f in fields(cls) if f.init]  # type: ignore[arg-type]
         positional = [f.name for f in listed if not f.kw_only]
         given = {**dict(zip(positional, arguments, strict=False)), **options}
-        settled = {name: cls.settled_option(name, _settled(value)) for name, value in given.items()}
+        settled = {name: cls.settled_option(name, value) for name, value in given.items()}
         defaults = {f.name: f.default for f in listed if f.default is not MISSING}
         names = dict.fromkeys([*(f.name for f in listed if f.name in settled), *settled])
         return {
@@ -84,7 +103,7 @@ class Deferrable:
         }
 
     @classmethod
-    def settled_option(cls, name: str, value: Any) -> Any:
+    def settled_option(cls, name: str, value: Any) -> Any:  # noqa: ARG003
         """Return an option in the one form that equal options have."""
         normal = getattr(cls, "normal_spellings", {})
         return normal.get(value, value) if isinstance(value, str) else value
@@ -93,6 +112,8 @@ class Deferrable:
 def _is_deferred(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_deferred, value))
+    if type(value) is dict:
+        return any(map(_is_deferred, value.values()))
     return isinstance(value, Deferred)
 
 
@@ -100,6 +121,8 @@ def _settled(value: Any) -> Any:
     """Return an option as a template keeps it: references for symbols, tuples for lists."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_settled, value))
+    if type(value) is dict and _is_deferred(value):
+        return Entries(tuple((name, _settled(entry)) for name, entry in value.items()))
     reference = getattr(value, "as_reference", None)
     return value if reference is None else reference()
 
@@ -109,6 +132,8 @@ def _made(value: Any, value_of: Callable[[str], Any]) -> Any:
         return value_of(value.name)
     if isinstance(value, Template):
         return value.made(value_of)
+    if isinstance(value, Entries):
+        return {name: _made(entry, value_of) for name, entry in value.items}
     if isinstance(value, tuple):
         return tuple(_made(entry, value_of) for entry in value)
     return value
@@ -120,6 +145,9 @@ def _references(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str,
     elif isinstance(value, Template):
         for inner, name in value.references():
             yield (*place, *inner), name
+    elif isinstance(value, Entries):
+        for name, entry in value.items:
+            yield from _references(entry, (*place, name))
     elif isinstance(value, tuple):
         for entry in value:
             yield from _references(entry, place)

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from . import checks
+from .deferred import Deferrable
 from .descriptions import described, options_beyond_defaults
 from .errors import ArgumentError, ArgumentTypeError, StepsError, refusal, shown
 from .namespaces import Array, Namespace, astype, namespace_of
@@ -21,8 +22,10 @@ Schedule = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
-class DescribedSchedule(ABC):
+class DescribedSchedule(Deferrable, ABC):
     """A schedule that `describe` can name."""
+
+    described_as = "schedule"
 
     def __post_init__(self) -> None:
         """Check and normalise the options."""

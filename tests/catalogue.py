@@ -8,6 +8,7 @@ from steps_core import (
     ChainedStep,
     ConstraintStep,
     CosineSchedule,
+    CustomStep,
     ExponentialSchedule,
     GradientClippingStep,
     LinearSchedule,
@@ -22,12 +23,40 @@ from steps_core import (
     Step,
     WarmupSchedule,
     WeightDecayStep,
+    graph,
+    graphs,
 )
 
 
 def has_axes(path: tuple[Any, ...], leaf: Any) -> bool:
     """Return whether a leaf is no scalar: a mask."""
     return leaf.ndim > 0
+
+
+@graph
+def decayed(gradients, weights, *, weight_decay=1e-2, threshold=1.0):
+    """Return minus the clipped gradients and a share of the weights."""
+    clipped = GradientClippingStep(variant="global", threshold=threshold)(gradients)
+    return -(clipped + weight_decay * weights)
+
+
+@graph
+def everything_once(gradients, weights, *, rate=0.1, decay=0.5):
+    """Use every operation, and steps in steps."""
+    smooth = graphs.moving_average(gradients, decay=decay, bias_correction=True)
+    size = graphs.moving_average(graphs.norm(gradients), decay=0.9)
+    units = graphs.norm(weights, over="unit") + graphs.mean(abs(gradients), over="unit")
+    leaf = graphs.sum(graphs.square(abs(gradients)), over="leaf") + graphs.norm(weights, over="leaf", order=1)
+    total = graphs.mean(abs(gradients)) + graphs.norm(gradients, order=float("inf"))
+    small = graphs.clip(graphs.exp(-abs(weights)), 0.1, graphs.maximum(size, 0.5))
+    chosen = graphs.where(
+        graphs.isfinite(gradients) & ~(abs(gradients) < 1e-3) | (leaf > 2.0), smooth, graphs.sign(gradients)
+    )
+    before = graphs.previous_value(chosen)
+    summed = graphs.trace(chosen + 0.5 * before, decay=decay, nesterov=True)
+    scaled = summed * small / (1.0 + graphs.sqrt(units) + graphs.log(2.0 + graphs.minimum(total, 10.0)))
+    adam = ChainedStep(GradientClippingStep(threshold=1.0), AdamStep(learning_rate=rate))(scaled, weights)
+    return adam / (1 + graphs.counter()) ** 0.5
 
 
 SAMPLES: dict[str, Step] = {
@@ -72,6 +101,8 @@ SAMPLES: dict[str, Step] = {
     "box": ConstraintStep("box", lower=-0.5, upper=0.5),
     "norm ball": ConstraintStep("norm-ball", radius=0.5),
     "unit norm": ConstraintStep("unit-norm"),
+    "graph": CustomStep(decayed, weight_decay=0.5),
+    "graph with everything": CustomStep(everything_once, decay=0.25),
     "empty chain": ChainedStep(),
     "chain": ChainedStep(
         MonitorStep(),

@@ -91,8 +91,12 @@ def test_a_call_returns_a_named_pair() -> None:
 
 @pytest.mark.parametrize("step", SAMPLES.values(), ids=SAMPLES)
 def test_the_ports_have_names(step: Step) -> None:
-    """gradients, weights, state: by position and by keyword, the last two with the default None."""
-    parameters = inspect.signature(step).parameters
+    """gradients, weights, state: by position and by keyword, the last two with the default None.
+
+    The name of a node in a graph goes by keyword alone.
+    """
+    parameters = dict(inspect.signature(step).parameters)
+    assert parameters.pop("name").kind is inspect.Parameter.KEYWORD_ONLY
     assert [(name, p.default) for name, p in parameters.items()][1:] == [("weights", None), ("state", None)]
     assert next(iter(parameters)) == "gradients"
     leaf = np.asarray([1.0, 2.0])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..call import Call, on_device_of
@@ -11,7 +12,7 @@ from ..numerics.formats import FLOAT64, format_of
 from ..numerics.norms import plain_norm, scaled_norm, square_sums
 from ..numerics.sums import mean_over, sum_over
 from ..numerics.units import unit_axes_of
-from .values import Scalar, TreeValue, Value, leafwise, tree_value
+from .values import Scalar, TreeValue, Value, opened_as, tree_value
 
 OVER = ("tree", "leaf", "unit")
 ORDERS = (1, 2, math.inf)
@@ -75,21 +76,21 @@ def _mean(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _per_part(value: TreeValue, rule: LeafReduction, over: str, unit_axis: Any) -> TreeValue:
-    if over == "leaf":
-        return leafwise(
-            lambda xp, leaf: xp.reshape(rule(xp, leaf, tuple(range(leaf.ndim))), ()), value
-        )
     xp = value.leaves.xp
-    reduced = [
-        None if leaf is None else as_array(xp, rule(xp, leaf, unit_axes_of(value.leaves, index, leaf, unit_axis)))
-        for index, leaf in enumerate(value.values)
+
+    def part(index: int, leaf: Array) -> Array:
+        if over == "leaf":
+            return xp.reshape(rule(xp, leaf, tuple(range(leaf.ndim))), ())
+        return rule(xp, leaf, unit_axes_of(value.leaves, index, leaf, unit_axis))
+
+    parts = [
+        None if leaf is None else as_array(xp, part(index, leaf)) for index, leaf in enumerate(value.values)
     ]
-    return tree_value(value.leaves, reduced)
+    reduced = tree_value(value.leaves, parts)
+    return replace(reduced, leaves=opened_as(reduced))
 
 
-def _over_tree(
-    value: TreeValue, rule: LeafReduction, together: Callable[[Namespace, Array], Array]
-) -> Value:
+def _over_tree(value: TreeValue, rule: LeafReduction, together: Callable[[Namespace, Array], Array]) -> Value:
     """Return one scalar of all leaves' parts, on the first leaf's device; 0 where there is no array."""
     xp = value.leaves.xp
     leaves = [leaf for leaf in value.values if leaf is not None]

@@ -30,20 +30,22 @@ class TreeValue:
         values: what is computed, or None.
         formats: arrays in whose dtypes the values are computed: the values themselves, but of booleans
             the values that were compared.
+        is_given: whether the values are the tree's own leaves, widened.
     """
 
     leaves: Leaves
     values: Values
     formats: Values
+    is_given: bool = False
 
 
 Value = Number | Scalar | TreeValue
 LeafFunction = Callable[..., Array]
 
 
-def tree_value(leaves: Leaves, values: Values) -> TreeValue:
-    """Return computed values as a tree."""
-    return TreeValue(leaves, values, values)
+def tree_value(leaves: Leaves, values: Values, *, is_given: bool = False) -> TreeValue:
+    """Return the wide values of a tree."""
+    return TreeValue(leaves, values, values, is_given)
 
 
 def opened_as(value: TreeValue) -> Leaves:
@@ -75,9 +77,26 @@ def leafwise(function: LeafFunction, *operands: Value, truth: bool = False) -> T
             values.append(None)
         else:
             values.append(as_array(xp, function(xp, *(part(index, like) for part in part_of))))
-    if truth:
-        return TreeValue(first.leaves, values, formats)
-    return tree_value(first.leaves, values)
+    leaves = _leaves_like(trees, values)
+    return TreeValue(leaves, values, formats) if truth else tree_value(leaves, values)
+
+
+def _leaves_like(trees: Sequence[TreeValue], values: Values) -> Leaves:
+    """Return the tree, of gradients if any is, whose leaves have the shapes of the values."""
+    first = trees[0].leaves
+    if all(tree.leaves is first for tree in trees):
+        return first
+    for leaves in sorted((tree.leaves for tree in trees), key=lambda leaves: leaves.name != "gradients"):
+        if _fit(leaves, values):
+            return leaves
+    return replace(first, tree=first.rebuild(values), values=values)
+
+
+def _fit(leaves: Leaves, values: Values) -> bool:
+    return all(
+        value is None or (own is not None and tuple(own.shape) == tuple(value.shape))
+        for own, value in zip(leaves.values, values, strict=True)
+    )
 
 
 def _formats(trees: Sequence[TreeValue]) -> Values:
@@ -108,8 +127,9 @@ def _scalar_for(xp: Namespace, array: Array, leaf: Array) -> Array:
 
 def between_scalars(function: LeafFunction, *operands: Value) -> Scalar:
     """Return function(namespace, *parts) of scalars and numbers, in the widest format of the scalars."""
-    arrays = [operand.array for operand in operands if isinstance(operand, Scalar)]
-    if any(array is None for array in arrays):
+    scalars = [operand.array for operand in operands if isinstance(operand, Scalar)]
+    arrays = [array for array in scalars if array is not None]
+    if len(arrays) < len(scalars):
         return Scalar(None)
     wide = [array for array in arrays if dtype_name(array.dtype) != "bool"] or arrays
     like = next((array for array in wide if dtype_name(array.dtype) == "float64"), wide[0])

@@ -6,6 +6,7 @@ from .centering import CenteringStep
 from .chain import ChainedStep
 from .clipping import GradientClippingStep
 from .constraint import ConstraintStep
+from .custom import CustomStep
 from .masked import MaskedStep
 from .momentum import MomentumStep
 from .monitor import MonitorStep
@@ -22,6 +23,7 @@ STEPS: dict[str, type[Step]] = {
         CenteringStep,
         ChainedStep,
         ConstraintStep,
+        CustomStep,
         GradientClippingStep,
         MaskedStep,
         MomentumStep,
@@ -40,6 +42,7 @@ __all__ = [
     "CenteringStep",
     "ChainedStep",
     "ConstraintStep",
+    "CustomStep",
     "GradientClippingStep",
     "MaskedStep",
     "MomentumStep",

@@ -1,17 +1,16 @@
 """Chains: steps that run one after another as one step."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..call import Call, Values
 from ..contract import Step, StepLike, checked_step
 from ..descriptions import described
-from ..errors import ArgumentError, StepsError, UnknownNameError, shown
+from ..errors import ArgumentError, UnknownNameError, shown
 from ..leaves import Leaves
 from ..state import State, StateView
-from .nesting import advance_inner, initial_inner_state
+from .nesting import advance_inner, errors_in, initial_inner_state
 
 NAMED_SLOTS = (*(f"step{number}" for number in range(1, 10)), "step0")
 
@@ -73,6 +72,12 @@ class ChainedStep(Step):
         self._set(slots=slots, set_breakpoint=set_breakpoint, metadata=metadata)
         self.__post_init__()
 
+    @classmethod
+    def named_options(cls, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the steps by slot, as a template keeps them."""
+        by_slot = {**dict(_positional(arguments)), **options}
+        return {slot: step for slot, step in by_slot.items() if step is not None}
+
     def _check_options(self) -> None:
         for (slot, step), (following, _) in zip(self.slots, self.slots[1:], strict=False):
             if getattr(step, "constrains", False):
@@ -115,7 +120,7 @@ class ChainedStep(Step):
         """Return what the last step returned, and every step's new state."""
         new_state = {}
         for slot, step in self.slots:
-            with _errors_in(slot, step):
+            with errors_in(slot, type(step).__name__):
                 gradients, new_state[slot] = advance_inner(step, call, gradients, state.child(slot))
         return gradients, new_state
 
@@ -146,15 +151,3 @@ def _named(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
                 way_out=way_out,
             )
     return [(slot, named[slot]) for slot in NAMED_SLOTS if slot in named]
-
-
-@contextmanager
-def _errors_in(slot: str, step: StepLike) -> Iterator[None]:
-    """Say in an error from a step which step it was; the class of the error stays."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"in {slot} ({type(step).__name__})")
-        if isinstance(error, StepsError):
-            error.slot = slot if error.slot is None else f"{slot}.{error.slot}"
-        raise

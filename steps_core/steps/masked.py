@@ -49,6 +49,12 @@ class MaskedStep(WrappingStep):
 
     mask: Any
 
+    @classmethod
+    def settled_option(cls, name: str, value: Any) -> Any:
+        """Return a tree of booleans as a mask that can be compared."""
+        is_tree = name == "mask" and (isinstance(value, bool) or is_container(value))
+        return MaskTree(value) if is_tree else value
+
     def _check_own_options(self) -> None:
         if isinstance(self.mask, (bool, MaskTree)) or is_container(self.mask):
             self._set(mask=self.mask if isinstance(self.mask, MaskTree) else MaskTree(self.mask))

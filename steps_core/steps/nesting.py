@@ -1,11 +1,13 @@
 """Running a step inside another: wide leaves go straight in; a step of another copy is called by protocol."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from ..call import Call, Values
 from ..contract import Step, StepLike
-from ..errors import ArgumentTypeError, refusal
+from ..errors import ArgumentTypeError, StepsError, refusal
 from ..leaves import Leaves, open_tree, require_partner, require_wide_enough
 from ..state import StateView
 
@@ -32,3 +34,15 @@ def advance_inner(step: StepLike, call: Call, gradients: Values, state: StateVie
     opened = open_tree(result[0], name)
     require_partner(replace(call.gradients, values=gradients), opened)
     return opened.values, result[1]
+
+
+@contextmanager
+def errors_in(slot: str, title: str) -> Iterator[None]:
+    """Say in an error from inside which step it was; the class of the error stays."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {slot} ({title})")
+        if isinstance(error, StepsError):
+            error.slot = slot if error.slot is None else f"{slot}.{error.slot}"
+        raise

@@ -1,0 +1,135 @@
+"""Graphs: optimizer steps as data, that can be traced from a function, written as JSON and drawn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ArgumentTypeError, UnknownNameError, refusal
+from .drawing import mermaid, text
+from .model import Node, Parameter, Structure, check_structure
+from .plan import Plan, make_plan
+
+
+@dataclass(frozen=True, repr=False)
+class Graph:
+    """A graph of steps and operations: what `CustomStep` runs. It never changes.
+
+    Made by the decorator `graph` from a function, or by `Graph.from_json`.
+
+    Args:
+        placeholders: the names of gradients and, if the graph uses them, weights.
+        parameters: hyper-parameters with their defaults.
+        nodes: steps and operations, each with its inputs by name.
+        output: name of the placeholder or node that is the result.
+        name: what the graph is called. Default "graph".
+        negates: whether the result is to be added to the weights; needed only where the nodes leave it
+            open. Default None.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, UnknownNameError: a node's inputs, an option, or a default breaks
+            its rule; nodes depend on each other in a circle; something is not used; the text names it.
+
+    Example:
+        >>> from steps_core import graph
+        >>> @graph
+        ... def decayed(gradients, weights, *, weight_decay=1e-4):
+        ...     return -(gradients + weight_decay * weights)
+        >>> decayed
+        decayed(gradients, weights, *, weight_decay=0.0001):
+            multiply = multiply(weight_decay, weights)
+            add = add(gradients, multiply)
+            negative = negative(add)
+            return negative
+    """
+
+    placeholders: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    nodes: tuple[Node, ...]
+    output: str
+    name: str = "graph"
+    negates: bool | None = None
+    _structure: Structure = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the graph with the defaults of its hyper-parameters."""
+        if not isinstance(self.name, str) or not self.name:
+            raise refusal(ArgumentTypeError, "name", "be a text", self.name, "pass a name")
+        if self.negates is not None and not isinstance(self.negates, bool):
+            raise refusal(ArgumentTypeError, "negates", "be True, False or None", self.negates, "pass a bool")
+        checked = check_structure(self.placeholders, self.parameters, self.nodes, self.output)
+        object.__setattr__(self, "_structure", checked)
+        self.planned({})
+
+    @property
+    def signature(self) -> str:
+        """The placeholders, such as ``(gradients,weights)``."""
+        return f"({','.join(self.placeholders)})"
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The hyper-parameters and their defaults."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+    def planned(self, overrides: Mapping[str, Any]) -> Plan:
+        """Return the plan for these values of hyper-parameters; the others keep their defaults.
+
+        Raises:
+            UnknownNameError: the graph has no such hyper-parameter.
+            StepsError: a value does not suit the node that it feeds.
+        """
+        for name in overrides:
+            if name not in self.defaults:
+                raise unknown_parameter(name, list(self.defaults))
+        return make_plan(
+            self._structure,
+            self.placeholders,
+            self.parameters,
+            self.output,
+            {**self.defaults, **overrides},
+            declared=self.negates,
+        )
+
+    def to_json(self) -> str:
+        """Return the graph as a JSON document, from which `from_json` makes an equal one.
+
+        Raises:
+            ArgumentTypeError: an option or default has no name that another program could know.
+        """
+        from .json_form import written
+
+        return written(self)
+
+    @classmethod
+    def from_json(cls, document: str | bytes | Mapping[str, Any]) -> "Graph":
+        """Return the graph that a JSON document holds. Nothing in it is executed.
+
+        Args:
+            document: JSON text, or what was parsed from it.
+
+        Raises:
+            StepsError: the document is no graph of a known version, or too large, or breaks a rule of
+                graphs; the text names the place.
+        """
+        from .json_form import read
+
+        return read(document)
+
+    def mermaid(self) -> str:
+        """Return the graph as a Mermaid flow chart."""
+        return mermaid(self)
+
+    def __repr__(self) -> str:
+        return text(self)
+
+
+def unknown_parameter(name: Any, known: Sequence[str]) -> UnknownNameError:
+    """Return the error for a hyper-parameter that a graph does not have."""
+    listed = ", ".join(known) or "none"
+    return UnknownNameError(
+        f"overrides must name hyper-parameters of the graph ({listed}), got {name!r} "
+        f"({type(name).__name__}); check the spelling",
+        argument="overrides",
+        rule=f"name hyper-parameters of the graph ({listed})",
+        value=name,
+        way_out="check the spelling",
+    )
