@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..call import Call, Values
@@ -13,9 +14,17 @@ from ..errors import ArgumentError, ArgumentTypeError, refusal
 from ..graphs.graph import Graph, unknown_parameter
 from ..graphs.plan import Plan
 from ..leaves import Leaves
+from ..metadata import Metadata
 from ..state import State, StateView
 
 _NUMBERS = (*range(1, 10), 0)
+
+
+class Overrides(Metadata):
+    """A read-only mapping of hyper-parameters to values, with a hash."""
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -57,8 +66,7 @@ class CustomStep(Step):
     """
 
     graph: Graph
-    values: tuple[tuple[str, Any], ...] = ()
-    _plan: Plan = field(init=False, compare=False, repr=False)
+    overrides: Mapping[str, Any] = field(default_factory=Overrides)
 
     def __init__(
         self,
@@ -82,8 +90,8 @@ class CustomStep(Step):
             if name in values:
                 raise refusal(ArgumentError, "overrides", "name each hyper-parameter once", name, "drop one")
             values[name] = value
-        in_order = tuple((name, values[name]) for name in graph.defaults if name in values)
-        self._set(graph=graph, values=in_order, set_breakpoint=set_breakpoint, metadata=metadata)
+        in_order = Overrides({name: values[name] for name in graph.defaults if name in values})
+        self._set(graph=graph, overrides=in_order, set_breakpoint=set_breakpoint, metadata=metadata)
         self.__post_init__()
 
     @classmethod
@@ -98,12 +106,16 @@ class CustomStep(Step):
         return {**named, "overrides": Entries((*entries, *keywords.items(), *pairs))}
 
     def _check_options(self) -> None:
-        self._set(_plan=self.graph.planned(dict(self.values)))
+        self._plan  # noqa: B018  # A value that a node does not take is refused now, not at the first call.
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return self.graph.planned(self.overrides)
 
     @property
     def hyper_parameters(self) -> dict[str, Any]:
         """The hyper-parameters and the values that they have here."""
-        return {**self.graph.defaults, **dict(self.values)}
+        return {**self.graph.defaults, **self.overrides}
 
     @property
     def negates(self) -> bool:
@@ -139,12 +151,12 @@ class CustomStep(Step):
 
         options: dict[str, Any] = {"set_breakpoint": True} if self.set_breakpoint else {}
         options["graph"] = document_of(self.graph)
-        if self.values:
-            options["overrides"] = {name: described(value) for name, value in self.values}
+        if self.overrides:
+            options["overrides"] = described(self.overrides)
         return {"step": "CustomStep", "options": options}
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.values)
+        given = "".join(f", {name}={value!r}" for name, value in self.overrides.items())
         return f"CustomStep({self.graph.name}{given})"
 
 
