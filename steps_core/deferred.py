@@ -80,7 +80,7 @@ class Deferrable:
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         """Return a new object, or a template."""
-        if any(_is_deferred(value) for value in (*arguments, *options.values())):
+        if any(is_deferred(value) for value in (*arguments, *options.values())):
             settled = {name: _settled(value) for name, value in options.items()}
             named = cls.named_options(tuple(map(_settled, arguments)), settled)
             metadata = named.pop("metadata", None)
@@ -109,11 +109,12 @@ class Deferrable:
         return normal.get(value, value) if isinstance(value, str) else value
 
 
-def _is_deferred(value: Any) -> bool:
+def is_deferred(value: Any) -> bool:
+    """Return whether a value, or something in it, is not known yet."""
     if isinstance(value, (list, tuple)):
-        return any(map(_is_deferred, value))
+        return any(map(is_deferred, value))
     if type(value) is dict:
-        return any(map(_is_deferred, value.values()))
+        return any(map(is_deferred, value.values()))
     return isinstance(value, Deferred)
 
 
@@ -121,7 +122,7 @@ def _settled(value: Any) -> Any:
     """Return an option as a template keeps it: references for symbols, tuples for lists."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_settled, value))
-    if type(value) is dict and _is_deferred(value):
+    if type(value) is dict and is_deferred(value):
         return Entries(tuple((name, _settled(entry)) for name, entry in value.items()))
     reference = getattr(value, "as_reference", None)
     return value if reference is None else reference()
@@ -154,4 +155,10 @@ def _references(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 
 
 def _shown(value: Any) -> str:
-    return value.name if isinstance(value, Reference) else repr(value)
+    if isinstance(value, Reference):
+        return value.name
+    if isinstance(value, Entries):
+        return f"{{{', '.join(f'{name!r}: {_shown(entry)}' for name, entry in value.items)}}}"
+    shown = repr(value)
+    # A graph takes many lines; here its name says enough.
+    return str(value.name) if "\n" in shown and hasattr(value, "name") else shown

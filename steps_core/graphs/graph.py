@@ -1,12 +1,16 @@
 """Graphs: optimizer steps as data, that can be traced from a function, written as JSON and drawn."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from ..contract import Step
+from ..deferred import is_deferred
 from ..errors import ArgumentTypeError, UnknownNameError, refusal
 from .drawing import mermaid, text
-from .model import Node, Parameter, Structure, check_structure
+from .model import Node, OperationNode, Parameter, StepNode, Structure, check_structure
 from .plan import Plan, make_plan
 
 
@@ -56,9 +60,15 @@ class Graph:
             raise refusal(ArgumentTypeError, "name", "be a text", self.name, "pass a name")
         if self.negates is not None and not isinstance(self.negates, bool):
             raise refusal(ArgumentTypeError, "negates", "be True, False or None", self.negates, "pass a bool")
+        _check_types(self)
         checked = check_structure(self.placeholders, self.parameters, self.nodes, self.output)
         object.__setattr__(self, "_structure", checked)
         self.planned({})
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Refuse: a graph runs as a step."""
+        way_out = f"write CustomStep({self.name})(gradients, weights)"
+        raise refusal(ArgumentTypeError, f"the graph {self.name}", "not be called itself", arguments, way_out)
 
     @property
     def signature(self) -> str:
@@ -80,12 +90,17 @@ class Graph:
         for name in overrides:
             if name not in self.defaults:
                 raise unknown_parameter(name, list(self.defaults))
+        values = {**self.defaults, **overrides}
+        for name, value in values.items():
+            if is_deferred(value):
+                rule = "have a value, not one that is known later"
+                raise refusal(ArgumentTypeError, f"the parameter {name!r}", rule, value, "give it a value")
         return make_plan(
             self._structure,
             self.placeholders,
             self.parameters,
             self.output,
-            {**self.defaults, **overrides},
+            values,
             declared=self.negates,
         )
 
@@ -95,9 +110,13 @@ class Graph:
         Raises:
             ArgumentTypeError: an option or default has no name that another program could know.
         """
-        from .json_form import written
+        return json.dumps(self.describe(), indent=2)
 
-        return written(self)
+    def describe(self) -> dict[str, Any]:
+        """Return the graph as the values of its JSON document."""
+        from .json_form import document_of
+
+        return document_of(self)
 
     @classmethod
     def from_json(cls, document: str | bytes | Mapping[str, Any]) -> "Graph":
@@ -114,12 +133,42 @@ class Graph:
 
         return read(document)
 
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON Schema of the documents.
+
+        Example:
+            >>> Graph.json_schema()["title"]
+            'A graph of gradient-processing steps'
+        """
+        file = Path(__file__).with_name("graph.schema.json")
+        schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return schema
+
     def mermaid(self) -> str:
         """Return the graph as a Mermaid flow chart."""
         return mermaid(self)
 
     def __repr__(self) -> str:
         return text(self)
+
+
+def _check_types(graph: Graph) -> None:
+    """Refuse fields of other types, which a graph made by hand may have."""
+    kinds: dict[str, tuple[type, ...]] = {
+        "placeholders": (str,),
+        "parameters": (Parameter,),
+        "nodes": (StepNode, OperationNode),
+    }
+    for name, kind in kinds.items():
+        entries = getattr(graph, name)
+        if not isinstance(entries, tuple) or not all(isinstance(entry, kind) for entry in entries):
+            rule = f"be a tuple of {' or '.join(k.__name__ for k in kind)}"
+            raise refusal(ArgumentTypeError, name, rule, entries, "write @graph above a function instead")
+    for node in graph.nodes:
+        if isinstance(node, StepNode) and not issubclass(node.kind, Step):
+            way_out = "pass a step such as AdamStep()"
+            raise refusal(ArgumentTypeError, f"node {node.name!r}: step", "be a step", node.step, way_out)
 
 
 def unknown_parameter(name: Any, known: Sequence[str]) -> UnknownNameError:

@@ -45,11 +45,6 @@ def document_of(graph: "Graph") -> dict[str, Any]:
     return document
 
 
-def written(graph: "Graph") -> str:
-    """Return a graph as a JSON text."""
-    return json.dumps(document_of(graph), indent=2)
-
-
 def _node_document(node: Node) -> dict[str, Any]:
     inputs = [value if isinstance(value, str) else described(value) for value in node.inputs]
     if isinstance(node, OperationNode):

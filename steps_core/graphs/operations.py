@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 from .. import checks
 from ..call import Call
-from ..errors import ArgumentError, ArgumentTypeError, refusal
+from ..errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal
 from ..packets import checked_names, extract_streams, in_order_of, merge_streams
 from ..trees import Tree, flatten
 from . import reductions
@@ -187,19 +188,24 @@ def _streams_kind(name: str) -> Callable[[Sequence[Kind], Mapping[str, Any]], Ki
 
 def _extract(call: Call, inputs: Sequence[Value], options: Mapping[str, Any]) -> Value:
     value = _tree_input(inputs)
-    places = value.leaves.rebuild(list(range(len(value.values))))
-    return _regrouped([value], extract_streams(places, options["names"]))
+    return _regrouped([value], extract_streams(_places(value, 0), options["names"]))
 
 
 def _merge(call: Call, inputs: Sequence[Value], options: Mapping[str, Any]) -> Value:
     values = [value for value in inputs if isinstance(value, TreeValue)]
-    start, packets = 0, []
-    for value in values:
-        packets.append(value.leaves.rebuild(list(range(start, start + len(value.values)))))
-        start += len(value.values)
-    merged = merge_streams(*packets)
+    starts = accumulate((len(value.values) for value in values), initial=0)
+    merged = merge_streams(*(_places(value, start) for value, start in zip(values, starts, strict=False)))
     names = call.gradients.tree if isinstance(call.gradients.tree, Mapping) else ()
     return _regrouped(values, in_order_of(merged, names))
+
+
+def _places(value: TreeValue, start: int) -> Mapping[str, Any]:
+    """Return the tree with the leaves numbered from start; refuse one that is no packet."""
+    places = value.leaves.rebuild(list(range(start, start + len(value.values))))
+    if not isinstance(places, Mapping):
+        rule, way_out = "be a packet here, a mapping of names to trees", 'pass {"conv": tree, "head": tree}'
+        raise refusal(TreeMismatchError, value.leaves.name, rule, value.leaves.tree, way_out)
+    return places
 
 
 def _regrouped(values: Sequence[TreeValue], places: Tree) -> TreeValue:

@@ -8,7 +8,7 @@ from typing import Any
 from ..call import Call, Values, widened
 from ..contract import Step
 from ..deferred import Template
-from ..errors import ArgumentError, ArgumentTypeError, StepsError, TreeMismatchError, refusal, shown
+from ..errors import ArgumentError, ArgumentTypeError, StepsError, TreeMismatchError, refusal
 from ..leaves import Leaves, open_tree, require_partner
 from ..namespaces import Array, quiet
 from ..packets import in_order_of
@@ -305,14 +305,15 @@ def _made(node: StepNode, kinds: Mapping[str, Kind], numbers: Mapping[str, Any])
     try:
         return node.step.made(numbers.__getitem__)
     except StepsError as error:
-        error.args = (f"{error} (the options {_named_options(node, numbers)})",)
+        error.args = (f"{error} ({_origins(node, error)})",)
         raise
 
 
-def _named_options(node: StepNode, numbers: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{'.'.join(option)} = {name} = {shown(numbers[name])}" for option, name in node.references()
-    )
+def _origins(node: StepNode, error: StepsError) -> str:
+    """Return which hyper-parameters give the option that an error is about, or all options."""
+    given = [(".".join(option), option[-1], name) for option, name in node.references()]
+    about = [entry for entry in given if entry[1] == error.argument] or given
+    return ", ".join(f"option {option!r} is the hyper-parameter {name!r}" for option, _, name in about)
 
 
 def _check_weights(node: StepNode, step: Any) -> None:

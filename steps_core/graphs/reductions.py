@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..call import Call, on_device_of
-from ..errors import ArgumentError, refusal
+from ..errors import LeafTypeError, refusal
 from ..namespaces import Array, Namespace, as_array, astype, dtype_name
 from ..numerics.formats import FLOAT64, format_of
 from ..numerics.norms import plain_norm, scaled_norm, square_sums
@@ -116,4 +116,4 @@ def _require_real(value: TreeValue, operation: str) -> None:
         if leaf is not None and dtype_name(leaf.dtype).startswith("complex"):
             path = value.leaves.path(index)
             rule = f"be real in {operation} over the tree"
-            raise refusal(ArgumentError, path, rule, leaf, 'take it over="leaf", or of abs()', path=path)
+            raise refusal(LeafTypeError, path, rule, leaf, 'take it over="leaf", or of abs()', path=path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..call import Values, on_device_of, per_kind, scalar_for
-from ..errors import ArgumentError, refusal
+from ..errors import LeafTypeError, refusal
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace, as_array, dtype_name, namespace_of
 from ..trees import require_same_structure
@@ -166,5 +166,5 @@ def require_trees_real(value: TreeValue, operation: str) -> None:
             way_out = "take abs() first, or leave the leaf out"
             rule = f"be real in {operation}, because complex numbers have no order"
             raise refusal(
-                ArgumentError, value.leaves.path(index), rule, leaf, way_out, path=value.leaves.path(index)
+                LeafTypeError, value.leaves.path(index), rule, leaf, way_out, path=value.leaves.path(index)
             )

@@ -147,10 +147,8 @@ class CustomStep(Step):
 
     def describe(self) -> dict[str, Any]:
         """Return ``{"step": "CustomStep", "options": {"graph": document, "overrides": {...}}}``."""
-        from ..graphs.json_form import document_of
-
         options: dict[str, Any] = {"set_breakpoint": True} if self.set_breakpoint else {}
-        options["graph"] = document_of(self.graph)
+        options["graph"] = self.graph.describe()
         if self.overrides:
             options["overrides"] = described(self.overrides)
         return {"step": "CustomStep", "options": options}
