@@ -68,10 +68,6 @@ class Template(Deferred):
         options = {option: described(value) for option, value in self.options}
         return {self.kind.described_as: self.kind.__name__, "options": options}
 
-    def __repr__(self) -> str:
-        listed = ", ".join(f"{option}={_shown(value)}" for option, value in self.options)
-        return f"{self.kind.__name__}({listed})"
-
 
 class Deferrable:
     """A class of steps or schedules that gives a `Template` where an option is not known yet."""
@@ -152,13 +148,3 @@ def _references(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str,
     elif isinstance(value, tuple):
         for entry in value:
             yield from _references(entry, place)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Reference):
-        return value.name
-    if isinstance(value, Entries):
-        return f"{{{', '.join(f'{name!r}: {_shown(entry)}' for name, entry in value.items)}}}"
-    shown = repr(value)
-    # A graph takes many lines; here its name says enough.
-    return str(value.name) if "\n" in shown and hasattr(value, "name") else shown

@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .model import Input, Node, StepNode, dependencies
+from ..contract import Step
+from ..deferred import Entries, Reference, Template
+from ..descriptions import options_beyond_defaults
+from .model import Node, StepNode, dependencies
 from .stateful import STATEFUL_NAMES
 
 if TYPE_CHECKING:
@@ -20,23 +23,40 @@ def text(graph: "Graph") -> str:
 
 
 def _call(node: Node) -> str:
-    inputs = [_shown(value) for value in node.inputs]
-    if isinstance(node, StepNode):
-        if node.kind in STATEFUL_NAMES:
-            options = _options_text(node)
-            return f"{node.title}({', '.join([*inputs, *([options] if options else [])])})"
-        return f"{node.step!r}({', '.join(inputs)})"
-    options_given = [f"{name}={value!r}" for name, value in node.options]
-    return f"{node.operation}({', '.join([*inputs, *options_given])})"
+    inputs = [value if isinstance(value, str) else f"{value!r}" for value in node.inputs]
+    if isinstance(node, StepNode) and node.kind not in STATEFUL_NAMES:
+        return f"{_shown(node.step)}({', '.join(inputs)})"
+    return f"{node.title}({', '.join([*inputs, *_options(node)])})"
 
 
-def _options_text(node: StepNode) -> str:
-    shown = repr(node.step)
-    return shown[shown.index("(") + 1 : -1]
+def _options(node: Node) -> list[str]:
+    """Return the options of an operation, also of one with a state, as far as they are not as by default."""
+    options = _beyond_defaults(node.step) if isinstance(node, StepNode) else dict(node.options)
+    return [f"{name}={_shown(value)}" for name, value in options.items()]
 
 
-def _shown(value: Input) -> str:
-    return value if isinstance(value, str) else f"{value!r}"
+def _beyond_defaults(step: Any) -> dict[str, Any]:
+    return dict(step.options) if isinstance(step, Template) else options_beyond_defaults(step)
+
+
+def _shown(value: Any) -> str:
+    """Return a step, an option or a graph in short: by name, with the options that are not as by default."""
+    if isinstance(value, Reference):
+        return value.name
+    if isinstance(value, Entries):
+        return f"{{{', '.join(f'{name!r}: {_shown(entry)}' for name, entry in value.items)}}}"
+    if isinstance(value, (Step, Template)):
+        kind = value.kind if isinstance(value, Template) else type(value)
+        options = dict(getattr(value, "slots", ())) or _beyond_defaults(value)
+        listed = ", ".join(f"{name}={_shown(option)}" for name, option in options.items())
+        return f"{kind.__name__}({listed})"
+    if isinstance(value, tuple) and any(isinstance(entry, (Step, Template, Reference)) for entry in value):
+        return f"({', '.join(map(_shown, value))})"
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    shown = repr(value)
+    # A graph takes many lines; here its name says enough.
+    return str(value.name) if "\n" in shown and hasattr(value, "name") else shown
 
 
 def mermaid(graph: "Graph") -> str:
@@ -65,11 +85,9 @@ def _places(graph: "Graph") -> dict[str, str]:
 
 def _label(node: Node) -> str:
     constants = [repr(value) for value in node.inputs if not isinstance(value, str)]
-    if isinstance(node, StepNode):
-        body = _options_text(node) if node.kind in STATEFUL_NAMES else repr(node.step)
-    else:
-        body = ", ".join(f"{name}={value!r}" for name, value in node.options)
-    details = _escaped(", ".join(filter(None, [body, *constants])))
+    is_step = isinstance(node, StepNode) and node.kind not in STATEFUL_NAMES
+    body = [_shown(node.step)] if isinstance(node, StepNode) and is_step else _options(node)
+    details = _escaped(", ".join([*body, *constants]))
     return f"{node.name}<br/>{details}" if details else node.name
 
 
