@@ -23,12 +23,12 @@ from steps_core import (
 
 def is_matrix(path: tuple[Any, ...], leaf: Any) -> bool:
     """Return whether a leaf has two axes or more; biases and scales have one."""
-    return leaf.ndim >= 2
+    return bool(leaf.ndim >= 2)
 
 
 def is_before_head(path: tuple[Any, ...], leaf: Any) -> bool:
     """Return whether a leaf stands in another layer than "head"."""
-    return path[0] != "head"
+    return bool(path[0] != "head")
 
 
 @graph

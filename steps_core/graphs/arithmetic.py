@@ -21,7 +21,7 @@ def divided(xp: Namespace, x: Any, y: Any) -> Array:
         return x / y
     if isinstance(x, (int, float)):
         return xp.full_like(y, x) / y
-    if y.ndim == 0 and x.ndim > 0:
+    if y.shape != x.shape:
         size = xp.abs(y)
         is_large, is_small = size > 2.0**_FAR, size < 2.0**-_FAR
         return _shifted(xp, x, is_large, is_small) / _shifted(xp, y, is_large, is_small)
