@@ -15,6 +15,7 @@ from .steps.chain import NAMED_SLOTS, ChainedStep
 from .steps.custom import CustomStep
 
 _MOST_LEVELS = 100
+_LEVELS_OF_A_GRAPH = 4  # It takes as many of Python's frames as that many nested lists.
 
 # float.fromhex would take "abc" for 2748.
 _HEXADECIMAL = re.compile(r"[+-]?(0x[0-9a-f]+(\.[0-9a-f]*)?p[+-]?[0-9]+|inf|nan)", re.IGNORECASE)
@@ -90,7 +91,7 @@ def _built_custom(options: Mapping[str, Any], path: str, level: int) -> CustomSt
     overrides = options.get("overrides", {})
     fixed = {key: value for key, value in options.items() if key in ("set_breakpoint", "metadata")}
     return CustomStep(
-        graph_of(options["graph"], f"{path}['graph']", level + 1),
+        graph_of(options["graph"], f"{path}['graph']", level + _LEVELS_OF_A_GRAPH),
         overrides=built_options(overrides, f"{path}['overrides']", level),
         **fixed,
     )
@@ -114,12 +115,16 @@ def _slot_number(slot: str, path: str) -> int:
     raise _unknown(path, slot, [*NAMED_SLOTS, "step10 and so on"])
 
 
+def check_level(path: str, level: int) -> None:
+    """Refuse what is nested so deep that reading it would exhaust Python's stack."""
+    if level > _MOST_LEVELS:
+        rule = f"be nested at most {_MOST_LEVELS} levels deep"
+        raise refusal(ArgumentError, path, rule, "...", "flatten it")
+
+
 def built_value(value: Any, path: str, level: int) -> Any:
     """Return the value that stands at a place of a description."""
-    if level > _MOST_LEVELS:
-        raise refusal(
-            ArgumentError, path, f"be nested at most {_MOST_LEVELS} levels deep", "...", "flatten it"
-        )
+    check_level(path, level)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):

@@ -33,6 +33,7 @@ COMPILED = (
     ("momentum nesterov", "sgd with all options", "scaling by a schedule", "masked", "norm ball"),
     ("rmsprop with all options", "skip non-finite", "adam with all options", "box"),
     ("chain",),
+    ("graph", "graph with everything"),
 )
 
 VARIANTS = ("per-weight", "per-layer", "global", "per-weight-relative")

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
-from ..building import built_options, built_step, built_value
+from ..building import built_options, built_step, built_value, check_level
 from ..descriptions import described
 from ..errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
 from .model import MOST_NODES, Input, Node, OperationNode, Parameter, StepNode
@@ -94,6 +94,7 @@ def graph_of(document: Any, path: str, level: int) -> "Graph":
     """Return the graph that parsed JSON holds, so many levels deep in another description."""
     from .graph import Graph
 
+    check_level(path, level)
     _require_object(document, path, _TOP, ("format", "version", "placeholders", "nodes", "output"))
     if document["format"] != FORMAT:
         raise refusal(ArgumentError, f"{path}['format']", f"be {FORMAT!r}", document["format"], _WAY_OUT)
@@ -178,7 +179,7 @@ def _beyond_defaults(operation: str, options: Mapping[str, Any], place: str) -> 
 def _input(value: Any, path: str) -> Input:
     if isinstance(value, str):
         return value
-    number = built_value(value, path, 0)
+    number = built_value(value, path, 0) if isinstance(value, Mapping) else None
     if not isinstance(number, float):
         way_out = 'write a name, or {"float": "0x1.0p+0"}'
         raise refusal(ArgumentTypeError, path, "be a name or a tagged float", value, way_out)

@@ -117,7 +117,7 @@ def test_an_operation_is_right(kind: tuple[Library, str], name: str) -> None:
     step = CustomStep(with_both)
     arguments = library.array(x, dtype), library.array(y, dtype)
     if dtype in COMPLEX and not _takes_complex(name):
-        with pytest.raises(LeafTypeError, match="must be real in .*, because complex numbers have no order"):
+        with pytest.raises(LeafTypeError, match=r"must be real in .*, because complex numbers have no order"):
             step(*arguments)
         return
     wide = np.complex128 if dtype in COMPLEX else np.float64
