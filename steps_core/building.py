@@ -82,14 +82,15 @@ def _built(description: Any, key: str, kinds: Mapping[str, type], path: str, lev
 def _built_custom(options: Mapping[str, Any], path: str, level: int) -> CustomStep:
     from .graphs.json_form import graph_of
 
-    known = ("graph", "overrides", "set_breakpoint", "metadata")
+    plain = ("graph_signature", "set_breakpoint", "metadata")
+    known = ("graph", "overrides", *plain)
     for option in options:
         if option not in known:
             raise _unknown(path, option, known)
     if "graph" not in options:
         raise refusal(ArgumentError, path, "give graph, which CustomStep needs", dict(options), "add graph")
     overrides = options.get("overrides", {})
-    fixed = {key: value for key, value in options.items() if key in ("set_breakpoint", "metadata")}
+    fixed = {key: value for key, value in options.items() if key in plain}
     return CustomStep(
         graph_of(options["graph"], f"{path}['graph']", level + _LEVELS_OF_A_GRAPH),
         overrides=built_options(overrides, f"{path}['overrides']", level),

@@ -20,6 +20,7 @@ from steps_core import (
     Step,
     UnknownNameError,
     build,
+    graph,
 )
 from steps_core.schedules import SCHEDULES
 from steps_core.steps import STEPS
@@ -45,6 +46,7 @@ def test_every_step_is_built_by_its_name(name: str) -> None:
         "ConstraintStep": {"constraint": "nonnegative"},
         "SkipNonFiniteStep": {"inner": {"step": "SGDStep"}},
         "MaskedStep": {"inner": {"step": "SGDStep"}, "mask": True},
+        "CustomStep": {"graph": graph(lambda g: -g).describe()},
     }
     step = build({"step": name, "options": needed.get(name, {})})
     assert type(step).__name__ == name == step.describe()["step"]
