@@ -68,7 +68,9 @@ Restarts = Annotated[
 
 def main() -> None:
     """Run the command; a request to terminate is an interruption like one from the keyboard."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGINT too: a shell starts what runs in the background with SIGINT ignored, and Python keeps that
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.default_int_handler)
     app()
 
 
