@@ -3,8 +3,9 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +16,14 @@ from rich.console import Console
 from .accuracy.measuring import Row
 from .accuracy.table import markdown_table, rich_table
 from .accuracy.taking import MeasuringError, take
-from .case import Case, load_cases
-from .console import ProgressBars, backends_table, requirements_table, summary
-from .plan import SelectionError, gaps, selected
+from .case import Case, DoubleCaseError, load_cases
+from .console import ProgressBars, backends_table, coverage_table, requirements_table, summary
+from .coverage import Coverage, coverage, shipped_capabilities, shipped_declarations
+from .plan import SelectionError, selected
 from .reports import html, markdown
 from .reports.jsonl import JsonLinesWriter
 from .reports.model import Report, Verdict, judge
-from .requirements import load_requirements
+from .requirements import MalformedRequirementError, Requirement, load_requirements
 from .runner import TargetDidNotStartError, look_at_backend
 from .session import Observer, Plan, run
 from .vectors.files import differing_files, write_files
@@ -91,8 +93,8 @@ def run_command(
     Exit code: 0 conformant; 1 a MUST does not hold; 2 no verdict, because a backend that was named did
     not run, planned cases were not run, nothing passed, or the target did not start.
     """
-    requirements = load_requirements()
-    cases = _selected(load_cases(), topic or (), identity or ())
+    requirements, suite = _suite()
+    cases = _selected(suite, topic or (), identity or ())
     _require_rules(cases, requirements)
     plan = Plan(
         target,
@@ -116,23 +118,39 @@ def run_command(
 def list_command(
     topic: Topics = None,
     show_cases: Annotated[bool, typer.Option("--cases", help="The ids of the cases, one a line.")] = False,
+    show_coverage: Annotated[
+        bool, typer.Option("--coverage", help="How far requirements and cases cover each other, in percent.")
+    ] = False,
 ) -> None:
-    """Show the requirements and their cases; exit code 1 where one has none of the other."""
-    requirements, cases = load_requirements(), load_cases()
-    missing = gaps(requirements, cases)
+    """Show the requirements and their cases; exit code 1 where one lacks the other, or a case never runs."""
+    if show_cases and show_coverage:
+        raise _stop("--cases and --coverage exclude each other; pass one of them")
+    requirements, cases = _suite(exit_code=1)
+    found = coverage(requirements, cases, shipped_declarations(), shipped_capabilities())
     shown = _selected(cases, topic or (), ())
     if show_cases:
         for identity in shown:
             output.print(identity, markup=False, soft_wrap=True)
+    elif show_coverage:
+        kept = tuple(one for one in found.topics if not topic or one.topic in topic)
+        output.print(coverage_table(replace(found, topics=kept)))
     else:
         rules = [rule for rule in requirements.values() if not topic or rule.topic in topic]
         output.print(requirements_table(rules, Counter(case.requirement for case in shown.values())))
     output.print(f"{len(requirements)} requirements, {len(cases)} cases")
-    for identity in missing.requirements:
-        errors.print(f"{identity} has no case", style="red", markup=False)
-    for identity in missing.cases:
-        errors.print(f"{identity} shows no requirement that is written down", style="red", markup=False)
-    raise typer.Exit(1 if missing else 0)
+    for line in _missing(found):
+        errors.print(line, style="red", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if found.complete else 1)
+
+
+def _missing(found: Coverage) -> Iterator[str]:
+    for identity, why in found.requirements_without_case.items():
+        # "has no case" is what a reader looks for, and which cases are dead is said below
+        yield f"{identity} has no case" if why == "it has no case" else f"{identity} has no live case: {why}"
+    for identity in found.cases_without_requirement:
+        yield f"{identity} shows no requirement that is written down"
+    for identity, why in found.dead_cases.items():
+        yield f"{identity} can never run: {why}"
 
 
 @app.command("backends")
@@ -202,6 +220,14 @@ def accuracy_command(
         output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)
 
 
+def _suite(exit_code: int = NO_VERDICT) -> tuple[dict[str, Requirement], dict[str, Case]]:
+    """Return requirements and cases; the command ends where an id is used twice or a form is broken."""
+    try:
+        return load_requirements(), load_cases()
+    except (MalformedRequirementError, DoubleCaseError) as error:
+        raise _stop(str(error), exit_code) from None
+
+
 def _selected(cases: dict[str, Case], topics: Sequence[str], ids: Sequence[str]) -> dict[str, Case]:
     try:
         return selected(cases, topics=topics, ids=ids)
@@ -247,6 +273,6 @@ def _write(report: Report, verdict: Verdict, folder: Path) -> None:
     output.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
 
 
-def _stop(message: str) -> typer.Exit:
+def _stop(message: str, exit_code: int = NO_VERDICT) -> typer.Exit:
     errors.print(message, style="red", markup=False, soft_wrap=True)
-    return typer.Exit(NO_VERDICT)
+    return typer.Exit(exit_code)

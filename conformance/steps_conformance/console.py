@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 from steps_backends import LEAF_DTYPES
 
+from .coverage import Coverage, TopicCoverage, percent
 from .outcomes import FAILURES, Outcome
 from .reports.model import CaseResult, Header, Report, RowFacts, Verdict
 from .reports.tables import Failure, RowSummary, failures, outcomes_seen, row_summaries
@@ -105,6 +106,33 @@ def requirements_table(rules: Iterable[Requirement], cases: Counter[str]) -> Tab
         count = Text(str(cases[rule.id]), style="" if cases[rule.id] else "bold red")
         table.add_row(rule.id, rule.level, count, Text(rule.title))
     return table
+
+
+def coverage_table(found: Coverage) -> Table:
+    """Return the table of `list --coverage`."""
+    table = _plain_table("topic")
+    for column in ("requirements", "with a live case", "cases", "of a requirement", "live"):
+        table.add_column(column, justify="right")
+    for topic in found.topics:
+        table.add_row(topic.topic, *_coverage_cells(topic))
+    totals = [
+        sum(getattr(topic, count) for topic in found.topics)
+        for count in ("requirements", "covered", "cases", "ruled", "live")
+    ]
+    table.add_row(Text("all", style="bold"), *_coverage_cells(TopicCoverage("all", *totals)))
+    return table
+
+
+def _coverage_cells(topic: TopicCoverage) -> list[Text]:
+    parts = (
+        (topic.covered, topic.requirements),
+        (topic.ruled, topic.cases),
+        (topic.live, topic.cases),
+    )
+    covered, ruled, live = (
+        Text(percent(part, whole), style="" if part == whole else "bold red") for part, whole in parts
+    )
+    return [Text(str(topic.requirements)), covered, Text(str(topic.cases)), ruled, live]
 
 
 def _plain_table(*columns: str) -> Table:
