@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,18 +14,21 @@ import steps_backends
 import typer
 from rich.console import Console
 
-from .accuracy.measuring import Row
+from .accuracy.results import Row, Unmeasured
 from .accuracy.table import markdown_table, rich_table
 from .accuracy.taking import MeasuringError, take
 from .case import Case, DoubleCaseError, load_cases
 from .console import ProgressBars, backends_table, coverage_table, requirements_table, summary
 from .coverage import Coverage, coverage, shipped_capabilities, shipped_declarations
+from .expectations.files import ExpectationError
+from .expectations.rewriting import updated
 from .plan import SelectionError, selected
-from .reports import html, markdown
-from .reports.jsonl import JsonLinesWriter
-from .reports.model import Report, Verdict, judge
+from .reports import html, jsonl, markdown
+from .reports.jsonl import JsonLinesWriter, MalformedReportError
+from .reports.model import Report
+from .reports.verdict import Verdict, judge
 from .requirements import MalformedRequirementError, Requirement, load_requirements
-from .runner import TargetDidNotStartError, look_at_backend
+from .runner import TargetDidNotStartError, look_at_backend, look_at_target
 from .session import Observer, Plan, run
 from .vectors.files import differing_files, write_files
 from .vectors.model import load_vectors
@@ -37,6 +41,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help=__doc__,
 )
+expectations_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Files of known deviations.")
+app.add_typer(expectations_app, name="expectations")
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -60,6 +66,11 @@ Ids = Annotated[
 ReportFolder = Annotated[
     Path | None, typer.Option("--report", help="Folder for report.jsonl, report.md and report.html.")
 ]
+Expectations = Annotated[
+    list[Path] | None,
+    typer.Option("--expectations", help="A TOML file of known deviations; may be given several times."),
+]
+Largest = Annotated[int, typer.Option("--largest", min=1, help="The largest size of inputs of --accuracy.")]
 Strict = Annotated[bool, typer.Option("--strict", help="A SHOULD counts like a MUST.")]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many backends run at a time.")]
 CaseSeconds = Annotated[float, typer.Option("--case-seconds", min=0.1, help="Time limit of one case.")]
@@ -83,6 +94,11 @@ def run_command(
     topic: Topics = None,
     identity: Ids = None,
     report: ReportFolder = None,
+    expectations: Expectations = None,
+    measure: Annotated[
+        bool, typer.Option("--accuracy", help="After the cases, measure errors in ulps on each backend.")
+    ] = False,
+    largest: Largest = 100_000,
     strict: Strict = False,
     jobs: Jobs = _JOBS,
     case_seconds: CaseSeconds = Limits.case_seconds,
@@ -90,8 +106,10 @@ def run_command(
 ) -> None:
     """Run the suite, by default on every backend that can run here.
 
-    Exit code: 0 conformant; 1 a MUST does not hold; 2 no verdict, because a backend that was named did
-    not run, planned cases were not run, nothing passed, or the target did not start.
+    Exit code: 0 conformant, where expectation files are given with the deviations that they declare;
+    1 a MUST does not hold, or a declared deviation did not happen; 2 no verdict, because a backend that was
+    named did not run, planned cases were not run, nothing passed, the target did not start, or an
+    expectation file is wrong.
     """
     requirements, suite = _suite()
     cases = _selected(suite, topic or (), identity or ())
@@ -105,9 +123,13 @@ def run_command(
         topics=tuple(topic or ()),
         limits=Limits(case_seconds=case_seconds, restarts=restarts),
         jobs=jobs,
+        suite=suite,
+        expectations=tuple(expectations or ()),
+        strict=strict,
+        accuracy=largest if measure else None,
     )
-    found = _run(plan, report, strict=strict)
-    verdict = judge(found, strict=strict)
+    found = _run(plan, report)
+    verdict = judge(found)
     if report is not None:
         _write(found, verdict, report)
     output.print(summary(found, verdict))
@@ -190,34 +212,111 @@ def vectors_command(
 def accuracy_command(
     backend: Backends = None,
     target: Target = TARGET,
-    largest: Annotated[int, typer.Option("--largest", min=1, help="The largest size of inputs.")] = 100_000,
+    largest: Largest = 100_000,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Folder of a report; the table goes into its report.md.")
+        Path | None,
+        typer.Option("--report", help="Folder of a report of the same target, into which the table goes."),
     ] = None,
 ) -> None:
     """Measure how far results lie from exact ones, in ulps, by requirement, dtype and size.
 
-    Exit code: 0; 2 where a backend that was named does not run, or measuring failed.
+    In a folder without report.jsonl the table alone is added to report.md.
     """
+    lines = report / "report.jsonl" if report is not None and (report / "report.jsonl").exists() else None
+    # read before anything is measured, which takes its time
+    into = _report_of(lines, target) if lines is not None else None
+    taken, broken = _measured(_rows(backend or ()), target, largest, named=backend or ())
+    output.print(rich_table(taken))
+    if into is not None and lines is not None:
+        again = {row.backend for row in taken} | {one.backend for one in broken}
+        into.accuracy = [row for row in into.accuracy if row.backend not in again] + taken
+        into.unmeasured = [one for one in into.unmeasured if one.backend not in again] + broken
+        jsonl.write(into, lines)
+        _write(into, judge(into), lines.parent)
+    elif report is not None:
+        report.mkdir(parents=True, exist_ok=True)
+        with (report / "report.md").open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{markdown_table(taken)}")
+        output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)
+    raise typer.Exit(NO_VERDICT if broken else 0)
+
+
+def _measured(
+    rows: Sequence[str], target: str, largest: int, *, named: Sequence[str]
+) -> tuple[list[Row], list[Unmeasured]]:
     taken: list[Row] = []
-    for name in _rows(backend or ()):
+    broken: list[Unmeasured] = []
+    for name in rows:
         facts = look_at_backend(name)
         if not facts.runs:
             output.print(f"{name}: not run: {facts.reason}", markup=False, soft_wrap=True)
-            if name in (backend or ()):
+            if name in named:
                 raise typer.Exit(NO_VERDICT)
             continue
         try:
             with output.status(f"measuring on {name}"):
                 taken.extend(take(name, target, largest))
         except MeasuringError as error:
-            raise _stop(f"{name}: {error}") from None
-    output.print(rich_table(taken))
-    if report is not None:
-        report.mkdir(parents=True, exist_ok=True)
-        with (report / "report.md").open("a", encoding="utf-8") as stream:
-            stream.write(f"\n{markdown_table(taken)}")
-        output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)
+            errors.print(f"{name}: {error}", style="red", markup=False, soft_wrap=True)
+            broken.append(Unmeasured(name, str(error)))
+    return taken, broken
+
+
+def _report_of(file: Path, target: str) -> Report:
+    """Return the report in a file, which must be of this target."""
+    found = _read(file)
+    try:
+        with tempfile.TemporaryDirectory(prefix="steps-conformance-") as folder:
+            facts = look_at_target(target, Path(folder) / "target", Limits())
+    except TargetDidNotStartError as error:
+        raise _stop(str(error)) from None
+    if facts.hash != found.header.target.hash:
+        raise _stop(
+            f"{file} is of {found.header.target.name} with the hash {found.header.target.hash[:12]}, and "
+            f"{target} has the hash {facts.hash[:12]}; run the suite again, with --accuracy"
+        )
+    return found
+
+
+def _read(file: Path) -> Report:
+    """Return the report in a file, which must be whole."""
+    try:
+        found = jsonl.read(file)
+    except (OSError, MalformedReportError) as error:
+        raise _stop(str(error)) from None
+    if not found.complete:
+        raise _stop(f"{file} has no footer: its run did not come to its end; run the suite again")
+    return found
+
+
+@expectations_app.command("update")
+def expectations_update_command(
+    file: Annotated[Path, typer.Argument(help="The expectation file; made where there is none.")],
+    report: Annotated[Path, typer.Option("--report", help="The report.jsonl of a run.")],
+) -> None:
+    """Bring an expectation file up to date with a report; its comments are kept.
+
+    Entries that pass now are removed or narrowed to the backends where they hold, and new failures are added
+    with the reason "TODO: say why". `run` refuses a file with such a reason.
+    """
+    found = _read(report)
+    _, suite = _suite()
+    try:
+        update = updated(file, found, suite)
+    except ExpectationError as error:
+        raise _stop(str(error)) from None
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(update.text, encoding="utf-8", newline="")
+    part.replace(file)
+    for word, ids in (
+        ("removed", update.removed),
+        ("narrowed", update.narrowed),
+        ("added, say why", update.added),
+    ):
+        for identity in ids:
+            output.print(f"{word}: {identity}", markup=False, soft_wrap=True)
+    if not (update.removed or update.narrowed or update.added):
+        output.print("nothing to change")
 
 
 def _suite(exit_code: int = NO_VERDICT) -> tuple[dict[str, Requirement], dict[str, Case]]:
@@ -250,15 +349,15 @@ def _rows(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(wanted) if name != "all")
 
 
-def _run(plan: Plan, folder: Path | None, *, strict: bool) -> Report:
+def _run(plan: Plan, folder: Path | None) -> Report:
     bars = ProgressBars(output)
     observers: list[Observer] = [bars]
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        observers.append(JsonLinesWriter(folder / "report.jsonl", strict=strict))
+        observers.append(JsonLinesWriter(folder / "report.jsonl"))
     try:
         return run(plan, observers)
-    except TargetDidNotStartError as error:
+    except (TargetDidNotStartError, ExpectationError) as error:
         raise _stop(str(error)) from None
     except KeyboardInterrupt:
         errors.print("interrupted; report.jsonl has no footer" if folder else "interrupted")

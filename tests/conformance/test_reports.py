@@ -19,9 +19,9 @@ from steps_conformance.reports.model import (
     RequirementFacts,
     RowFacts,
     TargetFacts,
-    judge,
 )
 from steps_conformance.reports.tables import matrix, row_summaries, slowest
+from steps_conformance.reports.verdict import judge
 
 EVIL = "<script>alert(1)</script>"
 
@@ -113,7 +113,7 @@ def test_the_header_names_what_was_tested_and_planned(report, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ('"schema": 1', '"schema": 2', "line 1: must be a header with schema 1, is a header with schema 2"),
+        ('"schema": 2', '"schema": 3', "line 1: must be a header with schema 2, is a header with schema 3"),
         ('"record": "header"', '"record": "row"', "line 1: must be a header"),
         ('"outcome": "FAIL"', '"outcome": "FINE"', "line 6: 'FINE' is not a valid Outcome"),
         ('"record": "case"', '"record": "cases"', "record must be row, case or footer, is 'cases'"),

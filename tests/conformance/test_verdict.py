@@ -9,8 +9,8 @@ from steps_conformance.reports.model import (
     RequirementFacts,
     RowFacts,
     TargetFacts,
-    judge,
 )
+from steps_conformance.reports.verdict import judge
 
 RULES = {
     "A-MUST-001": RequirementFacts("A-MUST-001", "MUST", "a", "topic_a"),

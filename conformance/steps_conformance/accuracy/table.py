@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from .measuring import Row
+from .results import Row
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
@@ -41,5 +41,5 @@ def markdown_table(rows: Sequence[Row]) -> str:
     headings = ["requirement", "what", "dtype", "size", *columns(rows)]
     rule = ["---"] * 3 + ["---:"] * (len(headings) - 3)
     body = [f"| {' | '.join(line)} |" for line in (headings, rule, *lines(rows))]
-    intro = "Largest error in ulps of the dtype, against the oracle, over seeded inputs. `-`: no such dtype."
+    intro = "Largest error in ulps of the dtype, against the oracle, over seeded inputs. `-`: not measured."
     return "\n".join(["## Accuracy", "", intro, "", *body, ""])

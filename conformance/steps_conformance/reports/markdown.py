@@ -1,7 +1,9 @@
 """The report as Markdown: short enough for a job summary."""
 
-from .model import Report, Verdict
-from .tables import Failure, failures, outcomes_seen, row_summaries
+from ..accuracy.table import markdown_table
+from .model import Report
+from .tables import Failure, declared_allowances, deviations, failures, outcomes_seen, row_summaries
+from .verdict import Verdict
 
 _FAILURES_SHOWN = 50
 
@@ -15,6 +17,9 @@ def render(report: Report, verdict: Verdict) -> str:
         "\n".join(f"- {_plain(reason)}" for reason in verdict.reasons),
         _table(report),
         _failures(failures(report)),
+        _deviations(report),
+        _allowances(report),
+        _accuracy(report),
         "## What was tested",
         _facts(report),
     ]
@@ -48,6 +53,40 @@ def _table(report: Report) -> str:
         cells = [row.name, library, facts.device, *counts, time, result]
         lines.append(f"| {' | '.join(_plain(cell) for cell in cells)} |")
     return "\n".join(lines)
+
+
+def _deviations(report: Report) -> str:
+    parts = []
+    for found in deviations(report):
+        rule, one = found.requirement, found.expectation
+        seen = f" Reported: {_plain(one.report)}." if one.report else ""
+        when = f" Declared {_plain(str(one.when))}." if str(one.when) else ""
+        parts.append(
+            f"- **{rule.id}** ({rule.level}) {_plain(rule.title)}: {one.outcome} of "
+            f"{_cases(found.cases)} on {_plain(', '.join(found.rows))}. {_plain(one.reason)}{seen}{when}"
+        )
+    return "\n".join(["## Declared deviations of the target", "", *parts]) if parts else ""
+
+
+def _cases(cases: tuple[str, ...]) -> str:
+    return f"`{_code(cases[0])}`" if len(cases) == 1 else f"{len(cases)} cases"
+
+
+def _allowances(report: Report) -> str:
+    parts = [
+        f"- {_plain(', '.join(rows))}: {_plain(one.trait)}, {_plain(one.condition)}. There, "
+        f"{_plain(one.allowed)}, because {_plain(one.reason)}. It bears on {', '.join(one.requirements)}."
+        for one, rows in declared_allowances(report)
+    ]
+    return "\n".join(["## Declared deviations of backends", "", *parts]) if parts else ""
+
+
+def _accuracy(report: Report) -> str:
+    broken = [
+        f"- {_plain(one.backend)} could not be measured: {_plain(one.reason)}" for one in report.unmeasured
+    ]
+    parts = [markdown_table(report.accuracy).rstrip()] if report.accuracy else ["## Accuracy"][: len(broken)]
+    return "\n\n".join([*parts, *(["\n".join(broken)] if broken else [])])
 
 
 def _failures(found: list[Failure]) -> str:
