@@ -80,8 +80,6 @@ def _read(file: Path, read: dict[Path, list[Expectation]], chain: tuple[Path, ..
         raise ExpectationError(
             f"{' extends '.join(one.name for one in (*chain, file))}: a file extends itself"
         )
-    if file in read:
-        return
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -59,7 +59,7 @@ def updated(file: Path, report: Report, suite: Mapping[str, Case]) -> Update:
     extended = _declared_elsewhere(file, report, suite)
     known = [*(entry for entry in kept if entry is not None), *extended]
     new = _new_failures(report, resolved(known, suite, report.header.planned.keys(), report.header.rows))
-    made = _rewritten(text, entries, kept) + "".join(map(_written, new))
+    made = (_rewritten(text, entries, kept) + "".join(map(_written, new))).lstrip("\n")
     changed = [(old, now) for old, now in zip(entries, kept, strict=True) if old != now]
     wanted = [*(entry for entry in kept if entry is not None), *map(_entry, new)]
     _check(made, wanted, file)
@@ -188,7 +188,7 @@ def _spans(lines: Sequence[str]) -> list[tuple[int, int, int]]:
     """Return for each entry where the comment just above it, its heading, and what follows its data start."""
     headings = [place for place, line in enumerate(lines) if _HEADING.fullmatch(line.rstrip("\r\n"))]
     spans = []
-    for heading, following in zip(headings, [*headings[1:], len(lines)], strict=True):
+    for heading, following in zip(headings, [*headings, len(lines)][1:], strict=True):
         start, stop = heading, following
         while start and lines[start - 1].lstrip().startswith("#"):
             start -= 1
