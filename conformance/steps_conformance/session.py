@@ -129,10 +129,7 @@ class Recorder:
 
     def finish(self) -> None:
         """Put the results in the order of the plan, and tell the observers that the run is over."""
-        header = self.report.header
-        rows = {name: place for place, name in enumerate(header.rows)}
-        cases = {identity: place for place, identity in enumerate(header.planned)}
-        self.report.results.sort(key=lambda result: (rows[result.row], cases[result.id]))
+        self.report.sort()
         self.report.complete = True
         for observer in self._observers:
             observer.finished(self.report)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from ..markdown_text import plain
 from .results import Row
 
 
@@ -40,6 +41,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
     """Return the table as a section of Markdown."""
     headings = ["requirement", "what", "dtype", "size", *columns(rows)]
     rule = ["---"] * 3 + ["---:"] * (len(headings) - 3)
-    body = [f"| {' | '.join(line)} |" for line in (headings, rule, *lines(rows))]
+    cells = [[plain(cell) for cell in line] for line in (headings, *lines(rows))]
+    body = [f"| {' | '.join(line)} |" for line in (cells[0], rule, *cells[1:])]
     intro = "Largest error in ulps of the dtype, against the oracle, over seeded inputs. `-`: not measured."
     return "\n".join(["## Accuracy", "", intro, "", *body, ""])

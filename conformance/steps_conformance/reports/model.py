@@ -145,12 +145,13 @@ class Report:
         found: dict[str, dict[str, Outcome]] = {}
         for result in self.results:
             found.setdefault(result.row, {})[result.id] = result.outcome
-        return {
-            (name, identity): made
+        made = {
+            name: declared(found[name], self._expectations_on(row))
             for name, row in self.rows.items()
-            for identity, made in declared(found.get(name, {}), self._expectations_on(row)).items()
-            if identity in found.get(name, {})
+            if name in found
         }
+        places = [(result.row, result.id) for result in self.results]
+        return {(row, identity): made[row][identity] for row, identity in places if identity in made[row]}
 
     def _expectations_on(self, row: RowFacts) -> list[Expectation]:
         return [
@@ -158,6 +159,12 @@ class Report:
             for one in self.header.expectations
             if one.when.holds_on(row=row.name, library=row.library, version=row.version, traits=row.traits)
         ]
+
+    def sort(self) -> None:
+        """Put the results in the order of the plan; rows that run side by side give them in any order."""
+        rows = {name: place for place, name in enumerate(self.header.rows)}
+        cases = {identity: place for place, identity in enumerate(self.header.planned)}
+        self.results.sort(key=lambda result: (rows[result.row], cases[result.id]))
 
     def judged(self) -> list[CaseResult]:
         """Return the results with XFAIL and XPASS where expectations say so; the order is kept."""
