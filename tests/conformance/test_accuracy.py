@@ -13,6 +13,7 @@ from steps_conformance.accuracy.table import markdown_table
 from steps_conformance.accuracy.taking import MeasuringError, take
 from steps_conformance.cli import app
 from steps_conformance.run import Run
+from steps_conformance.targets.protocol import Refusal
 from steps_conformance.targets.steps_core import target
 from typer.testing import CliRunner
 
@@ -78,6 +79,24 @@ def test_a_dtype_that_is_not_there_is_not_measured():
     missing = [row for row in rows if row.dtype == "bfloat16"]
     assert missing
     assert all(row.ulps is None and "does not declare bfloat16" in row.reason for row in missing)
+
+
+class Refusing:
+    """A target that has no step at all."""
+
+    def make(self, description):
+        raise Refusal("KeyError", f"no step is called {description['step']}")
+
+
+def test_a_step_that_the_target_refuses_is_not_measured():
+    rows = norms(Run(steps_backends.get("numpy"), Refusing()), 1)
+
+    assert rows
+    assert all(
+        row.ulps is None
+        and row.reason == "the target refused: KeyError: no step is called GradientClippingStep"
+        for row in rows
+    )
 
 
 def test_the_table_has_a_column_for_each_backend():

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
@@ -31,13 +31,18 @@ class MalformedReportError(ValueError):
 
 
 class JsonLinesWriter:
-    """The observer that writes each thing to a file as soon as it is found."""
+    """The observer that writes each thing to a file as soon as it is found.
+
+    A run that does not start, because its target or an expectation file is wrong, leaves an older report.
+    """
 
     def __init__(self, file: Path) -> None:
-        self._stream = file.open("w", encoding="utf-8")
+        self._file = file
+        self._stream: TextIO | None = None
 
     def started(self, header: Header) -> None:
         """Write the header."""
+        self._stream = self._file.open("w", encoding="utf-8")
         self._write("header", schema=SCHEMA, **asdict(header))
 
     def found_row(self, row: RowFacts) -> None:
@@ -62,9 +67,11 @@ class JsonLinesWriter:
         for fields in _expected(report):
             self._write("expected", **fields)
         self._write("footer", results=len(report.results), **asdict(judge(report)))
+        assert self._stream is not None
         self._stream.close()
 
     def _write(self, record: str, **fields: Any) -> None:
+        assert self._stream is not None, "started comes first"
         self._stream.write(json.dumps({"record": record, **fields}, allow_nan=False) + "\n")
         self._stream.flush()
 
