@@ -9,7 +9,7 @@ from steps_backends import host_array
 from steps_conformance.accuracy.inputs import norm_of, pattern, repeated
 from steps_conformance.accuracy.measures import all_measures
 from steps_conformance.accuracy.measuring import Row, largest_error, measure
-from steps_conformance.accuracy.table import markdown_table
+from steps_conformance.accuracy.table import groups, markdown_table
 from steps_conformance.accuracy.taking import MeasuringError, take
 from steps_conformance.cli import app
 from steps_conformance.run import Run
@@ -106,6 +106,29 @@ def test_the_table_has_a_column_for_each_backend():
     ]
 
     assert "| ADAM-001 | Adam, calls | float32 | 1,000 | 1.50 | - |" in markdown_table(rows)
+
+
+def test_measures_of_one_thing_stand_together_by_dtype_and_size():
+    def row(name, dtype, size, ulps, backend="numpy", reason=""):
+        return Row(backend, f"{name.upper()}-001", name, dtype, size, ulps, reason)
+
+    rows = [
+        row("a", "float16", 10, 1.0),
+        row("b", "float16", 1, None, reason="no b"),
+        row("a", "float32", 1, 2.0),
+        row("a", "float16", 1, 3.0),
+        row("a", "float16", 1, None, "jax", "no a there"),
+    ]
+
+    first, second = groups(rows)
+
+    assert first.lines == [
+        ["float16", "1", "3.00", "-"],
+        ["float16", "10", "1.00", ""],
+        ["float32", "1", "2.00", ""],
+    ]
+    assert first.reasons == ["no a there"]
+    assert (second.name, second.lines, second.reasons) == ("b", [], ["no b"])
 
 
 def test_a_process_that_fails_is_an_error():

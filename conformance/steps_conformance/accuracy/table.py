@@ -1,6 +1,7 @@
 """The table of what was measured: a line for each measure, a column for each backend."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.table import Table
 
@@ -15,14 +16,50 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 def lines(rows: Sequence[Row]) -> list[list[str]]:
     """Return the cells: requirement, what, dtype, size, and the ulps on each backend."""
+    return _lines(rows, columns(rows))
+
+
+def _lines(rows: Sequence[Row], backends: Sequence[str]) -> list[list[str]]:
     cells: dict[tuple[str, str, str, int], dict[str, str]] = {}
     for row in rows:
         ulps = "-" if row.ulps is None else f"{row.ulps:.2f}"
         cells.setdefault((row.requirement, row.name, row.dtype, row.size), {})[row.backend] = ulps
     return [
-        [requirement, name, dtype, f"{size:,}", *(found.get(backend, "") for backend in columns(rows))]
+        [requirement, name, dtype, f"{size:,}", *(found.get(backend, "") for backend in backends)]
         for (requirement, name, dtype, size), found in cells.items()
     ]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one thing that is measured.
+
+    Attributes:
+        requirement: the requirement whose tolerance it backs.
+        name: what is measured, in words.
+        lines: dtype, size, and the ulps on each backend, where there is a number on any.
+        reasons: why there are no others.
+    """
+
+    requirement: str
+    name: str
+    lines: list[list[str]]
+    reasons: list[str]
+
+
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """Return the lines of each thing that is measured together, in order of dtype and size."""
+    found = []
+    for requirement, name in dict.fromkeys((row.requirement, row.name) for row in rows):
+        own = [row for row in rows if (row.requirement, row.name) == (requirement, name)]
+        # the measures of one dtype may stand apart, as those of the optimizers do
+        dtypes = list(dict.fromkeys(row.dtype for row in own))
+        own.sort(key=lambda row: (dtypes.index(row.dtype), row.size))
+        measured = {(row.dtype, row.size) for row in own if row.ulps is not None}
+        kept = [row for row in own if (row.dtype, row.size) in measured]
+        reasons = list(dict.fromkeys(row.reason for row in own if row.ulps is None))
+        found.append(Group(requirement, name, [line[2:] for line in _lines(kept, columns(rows))], reasons))
+    return found
 
 
 def rich_table(rows: Sequence[Row]) -> Table:

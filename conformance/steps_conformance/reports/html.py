@@ -45,5 +45,5 @@ def render(report: Report, verdict: Verdict) -> str:
         deviations=deviations(report),
         allowances=declared_allowances(report),
         accuracy_columns=table.columns(report.accuracy),
-        accuracy_lines=table.lines(report.accuracy),
+        accuracy_groups=table.groups(report.accuracy),
     )

@@ -17,7 +17,7 @@ def render(report: Report, verdict: Verdict) -> str:
         f"**{plain(verdict.headline)}** (exit code {verdict.exit_code})",
         "\n".join(f"- {plain(reason)}" for reason in verdict.reasons),
         _table(report),
-        _failures(failures(report)),
+        _failures(failures(report), declared=bool(report.header.expectations)),
         _deviations(report),
         _allowances(report),
         _accuracy(report),
@@ -90,10 +90,10 @@ def _accuracy(report: Report) -> str:
     return "\n\n".join([*parts, *(["\n".join(broken)] if broken else [])])
 
 
-def _failures(found: list[Failure]) -> str:
+def _failures(found: list[Failure], *, declared: bool) -> str:
     if not found:
         return ""
-    parts = ["## Requirements not met"]
+    parts = ["## Requirements not met" + (", or not as declared" if declared else "")]
     for failure in found[:_FAILURES_SHOWN]:
         rule = failure.requirement
         parts.append(
