@@ -132,6 +132,8 @@ def run_command(
     verdict = judge(found)
     if report is not None:
         _write(found, verdict, report)
+    if found.accuracy:
+        output.print(rich_table(found.accuracy))
     output.print(summary(found, verdict))
     raise typer.Exit(verdict.exit_code)
 

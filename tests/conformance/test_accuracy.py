@@ -1,5 +1,6 @@
 """Measuring accuracy: errors are counted right, and a result that is a little wrong shows."""
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -134,6 +135,17 @@ def test_measures_of_one_thing_stand_together_by_dtype_and_size():
 def test_a_process_that_fails_is_an_error():
     with pytest.raises(MeasuringError, match="no_such_module"):
         list(take("numpy", "no_such_module:target", 1))
+
+
+def test_measuring_that_nobody_follows_any_more_ends_at_once(planted):
+    # the second measure of this target takes ten minutes
+    rows = take("numpy", "planted_suite.stalling_target:target", 1)
+    next(rows)
+    started = time.monotonic()
+
+    rows.close()
+
+    assert time.monotonic() - started < 30
 
 
 def test_the_command_adds_its_table_to_a_report(tmp_path):

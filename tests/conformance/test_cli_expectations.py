@@ -134,6 +134,7 @@ def test_a_run_measures_accuracy_into_all_forms_of_the_report(tmp_path):
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "largest error in ulps" in done.stdout
     found = read(tmp_path / "report.jsonl")
     assert {row.backend for row in found.accuracy} == {"numpy"}
     assert {"CLIP-LAYER-004", "ADAM-001"} <= {row.requirement for row in found.accuracy}

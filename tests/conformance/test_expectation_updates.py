@@ -81,7 +81,7 @@ def update(tmp_path):
         for name, content in dict(others).items():
             (tmp_path / name).write_text(content)
         file = tmp_path / "expected.toml"
-        file.write_text(text)
+        file.write_text(text, newline="")
         return updated(file, found, SUITE)
 
     return run
@@ -165,6 +165,16 @@ def test_a_new_failure_comes_with_a_reason_to_be_written(update, tmp_path):
         ExpectationError, match=r"expected.toml \(A-ONE-001/y\): reason must say why, got 'TODO"
     ):
         load_expectations([tmp_path / "expected.toml"])
+
+
+def test_the_ends_of_lines_stay(update):
+    windows = FILE.replace("\n", "\r\n")
+
+    made = update(report("PFFP", "PPFP"), windows)
+
+    assert made.removed == ("A-ONE-001/x",)
+    assert made.added == ("A-ONE-001/y",)
+    assert made.text.count("\n") == made.text.count("\r\n")
 
 
 def test_a_failure_of_another_kind_takes_the_place_of_the_declared_one(update):

@@ -89,8 +89,9 @@ def test_a_condition_holds_where_each_of_its_fields_matches(when, holds):
     assert when.holds_on(**facts) is holds
 
 
-def test_a_library_without_a_version_matches_no_version():
-    assert not Condition(versions=("jax>=0",)).holds_on(row="jax", library="jax", version=None, traits=())
+@pytest.mark.parametrize("version", [None, "a build of today"])
+def test_a_library_without_a_version_that_can_be_compared_matches_none(version):
+    assert not Condition(versions=("jax>=0",)).holds_on(row="jax", library="jax", version=version, traits=())
 
 
 def test_a_library_is_found_under_either_spelling():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.table import Table
 
@@ -16,7 +17,16 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 def lines(rows: Sequence[Row]) -> list[list[str]]:
     """Return the cells: requirement, what, dtype, size, and the ulps on each backend."""
-    return _lines(rows, columns(rows))
+    return _lines(_ordered(rows), columns(rows))
+
+
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of one thing that is measured together, by dtype and size."""
+    things = list(dict.fromkeys((row.requirement, row.name) for row in rows))
+    dtypes = list(dict.fromkeys(row.dtype for row in rows))
+    return sorted(
+        rows, key=lambda row: (things.index((row.requirement, row.name)), dtypes.index(row.dtype), row.size)
+    )
 
 
 def _lines(rows: Sequence[Row], backends: Sequence[str]) -> list[list[str]]:
@@ -50,11 +60,8 @@ class Group:
 def groups(rows: Sequence[Row]) -> list[Group]:
     """Return the lines of each thing that is measured together, in order of dtype and size."""
     found = []
-    for requirement, name in dict.fromkeys((row.requirement, row.name) for row in rows):
-        own = [row for row in rows if (row.requirement, row.name) == (requirement, name)]
-        # the measures of one dtype may stand apart, as those of the optimizers do
-        dtypes = list(dict.fromkeys(row.dtype for row in own))
-        own.sort(key=lambda row: (dtypes.index(row.dtype), row.size))
+    for (requirement, name), together in groupby(_ordered(rows), lambda row: (row.requirement, row.name)):
+        own = list(together)
         measured = {(row.dtype, row.size) for row in own if row.ulps is not None}
         kept = [row for row in own if (row.dtype, row.size) in measured]
         reasons = list(dict.fromkeys(row.reason for row in own if row.ulps is None))

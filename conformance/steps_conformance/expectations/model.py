@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from ..outcomes import Outcome
 
@@ -55,7 +56,11 @@ def _is_version(specifier: str, library: str, version: str | None) -> bool:
     wanted = Requirement(specifier)
     if version is None or canonicalize_name(library) != canonicalize_name(wanted.name):
         return False
-    return wanted.specifier.contains(version, prereleases=True)
+    try:
+        return wanted.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        # a version that cannot be compared excuses nothing
+        return False
 
 
 @dataclass(frozen=True)

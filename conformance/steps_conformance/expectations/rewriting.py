@@ -53,13 +53,14 @@ def updated(file: Path, report: Report, suite: Mapping[str, Case]) -> Update:
     Raises:
         ExpectationError: the file breaks the form, or its entries are not written as ``[[expected]]`` tables.
     """
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    # bytes: reading as text would change the ends of lines
+    text = file.read_bytes().decode("utf-8") if file.exists() else ""
     entries = parsed(text, file.resolve())
     kept = _kept(entries, report, suite)
     extended = _declared_elsewhere(file, report, suite)
     known = [*(entry for entry in kept if entry is not None), *extended]
     new = _new_failures(report, resolved(known, suite, report.header.planned.keys(), report.header.rows))
-    made = (_rewritten(text, entries, kept) + "".join(map(_written, new))).lstrip("\n")
+    made = (_rewritten(text, entries, kept) + _added(text, new)).lstrip("\r\n")
     changed = [(old, now) for old, now in zip(entries, kept, strict=True) if old != now]
     wanted = [*(entry for entry in kept if entry is not None), *map(_entry, new)]
     _check(made, wanted, file)
@@ -151,6 +152,11 @@ def _entry(results: list[CaseResult]) -> Expectation:
     first = results[0]
     made = Expectation(first.id, first.outcome, REASON)
     return replace(made, when=replace(made.when, backends=tuple(result.row for result in results)))
+
+
+def _added(text: str, new: Sequence[list[CaseResult]]) -> str:
+    added = "".join(map(_written, new))
+    return added.replace("\n", "\r\n") if "\r\n" in text else added
 
 
 def _written(results: list[CaseResult]) -> str:
