@@ -215,6 +215,15 @@ PackageTarget.capabilities = property(lambda self: frozenset({"apply_updates"}))
     assert "PLANT-GATE-001/planted can never run: no target claims negates" in done.stderr
 
 
+def test_the_ids_of_cases_and_coverage_are_not_shown_together():
+    call = [sys.executable, "-m", "steps_conformance", "list", "--coverage", "--cases"]
+
+    done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=120)
+
+    assert done.returncode == 2
+    assert "--cases and --coverage exclude each other; pass one of them" in done.stderr
+
+
 def test_a_run_of_a_suite_with_a_doubled_id_is_no_verdict(suite):
     done = suite("run", "--backend", "numpy", requirements_again=RULE.format("CLIP-GLOBAL-003"))
 

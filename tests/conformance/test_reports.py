@@ -26,7 +26,7 @@ from steps_conformance.reports.model import (
     RowFacts,
     TargetFacts,
 )
-from steps_conformance.reports.tables import matrix, row_summaries, slowest
+from steps_conformance.reports.tables import failures, matrix, row_summaries, slowest
 from steps_conformance.reports.verdict import judge
 
 EVIL = "<script>alert(1)</script>"
@@ -364,6 +364,18 @@ def test_what_is_declared_is_yellow_in_the_matrix_and_what_passes_against_it_is_
     assert cells["A-ONE-001"] == ["as declared", "partly"]
     assert cells["A-ONE-002"] == ["failed", "unsupported"]
     assert [row.state for row in row_summaries(report)] == ["failed", "doubtful"]
+
+
+def test_a_requirement_that_passes_against_its_declaration_is_one_entry():
+    report = with_everything()
+    report.results = [replace(result, outcome=Outcome.PASS) for result in report.results]
+
+    found = [(failure.id, failure.outcome, failure.rows) for failure in failures(report)]
+
+    assert found == [
+        ("A-ONE-001", "XPASS", ("numpy",)),
+        ("A-ONE-002/x", "XPASS", ("numpy", "torch")),
+    ]
 
 
 def test_a_row_that_fails_only_where_it_is_declared_is_as_declared():

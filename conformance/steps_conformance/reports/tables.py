@@ -51,7 +51,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Failure:
-    """One case that a person must look at, with the rows where it ended alike."""
+    """One case that a person must look at, with the rows where it ended alike.
+
+    Attributes:
+        requirement: the requirement that it shows.
+        id: of the case; or of the requirement, where all its cases pass and are declared to fail.
+        outcome: how it ended.
+        message: why.
+        rows: where.
+    """
 
     requirement: RequirementFacts
     id: str
@@ -152,15 +160,28 @@ def _cell(results: list[CaseResult]) -> Cell:
 
 
 def failures(report: Report) -> list[Failure]:
-    """Return failures and XPASSes in the order of the plan; rows with the same message stand together."""
+    """Return failures and XPASSes in the order of the plan; rows with the same message stand together.
+
+    Where a whole requirement passes that is declared to fail, that is one entry and not one for each case.
+    """
+    made = report.declared()
     grouped: dict[tuple[str, Outcome, str], list[CaseResult]] = {}
     for result in report.failures():
-        grouped.setdefault((result.id, result.outcome, result.message), []).append(result)
+        identity = result.id
+        if result.outcome is Outcome.XPASS:
+            identity = made[result.row, result.id].expectation.id
+        grouped.setdefault((identity, result.outcome, result.message), []).append(result)
     order = {identity: place for place, identity in enumerate(report.header.planned)}
     return [
-        Failure(report.requirement_of(results[0]), identity, outcome, message, tuple(r.row for r in results))
+        Failure(
+            report.requirement_of(results[0]),
+            identity,
+            outcome,
+            message,
+            tuple(dict.fromkeys(result.row for result in results)),
+        )
         for (identity, outcome, message), results in sorted(
-            grouped.items(), key=lambda item: order[item[0][0]]
+            grouped.items(), key=lambda item: order[item[1][0].id]
         )
     ]
 
