@@ -45,7 +45,7 @@ class Coverage:
 
     Attributes:
         topics: the numbers, topic by topic.
-        requirements_without_case: ids of requirements without a live case, each with the reason.
+        requirements_without_case: ids of requirements without a live case, each with what is wrong.
         cases_without_requirement: ids of cases whose requirement is not written down.
         dead_cases: ids of cases that can never run, each with the reason.
     """
@@ -83,7 +83,7 @@ def coverage(
     shown = {case.requirement for case in cases.values()}
     live = {case.requirement for case in cases.values() if case.id not in dead}
     uncovered = {
-        identity: "none of its cases can ever run" if identity in shown else "it has no case"
+        identity: "has no live case: none of its cases can ever run" if identity in shown else "has no case"
         for identity in requirements
         if identity not in live
     }

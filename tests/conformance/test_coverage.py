@@ -66,7 +66,7 @@ def test_a_requirement_without_a_case_is_missing():
     fewer = found(cases=without(CASES, "A-ONE-002/x"))
 
     assert not fewer.complete
-    assert fewer.requirements_without_case == {"A-ONE-002": "it has no case"}
+    assert fewer.requirements_without_case == {"A-ONE-002": "has no case"}
     assert (fewer.topics[0].requirements, fewer.topics[0].covered) == (2, 1)
 
 
@@ -97,7 +97,9 @@ def test_a_requirement_whose_only_case_no_target_can_run_has_no_live_case():
     unclaimed = found(capabilities=[frozenset({"negates"})])
 
     assert unclaimed.dead_cases == {"A-ONE-002/x": "no target claims state_files"}
-    assert unclaimed.requirements_without_case == {"A-ONE-002": "none of its cases can ever run"}
+    assert unclaimed.requirements_without_case == {
+        "A-ONE-002": "has no live case: none of its cases can ever run"
+    }
     assert unclaimed.topics[0].covered == 1
 
 

@@ -221,6 +221,13 @@ def test_what_this_file_declared_in_the_run_and_no_longer_does_is_added_again(up
     assert made.added == ("A-ONE-001/x",)
 
 
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    (tmp_path / "latin.toml").write_bytes(b"# \xe9\n")
+
+    with pytest.raises(ExpectationError, match=r"latin\.toml: cannot be read: 'utf-8' codec"):
+        updated(tmp_path / "latin.toml", report(), SUITE)
+
+
 def test_a_file_that_does_not_exist_is_made(tmp_path):
     made = updated(tmp_path / "new.toml", report("FPPP"), SUITE)
 

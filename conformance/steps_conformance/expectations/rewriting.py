@@ -53,8 +53,7 @@ def updated(file: Path, report: Report, suite: Mapping[str, Case]) -> Update:
     Raises:
         ExpectationError: the file breaks the form, or its entries are not written as ``[[expected]]`` tables.
     """
-    # bytes: reading as text would change the ends of lines
-    text = file.read_bytes().decode("utf-8") if file.exists() else ""
+    text = _text_of(file)
     entries = parsed(text, file.resolve())
     kept = _kept(entries, report, suite)
     extended = _declared_elsewhere(file, report, suite)
@@ -70,6 +69,16 @@ def updated(file: Path, report: Report, suite: Mapping[str, Case]) -> Update:
         narrowed=tuple(old.id for old, now in changed if now is not None),
         added=tuple(results[0].id for results in new),
     )
+
+
+def _text_of(file: Path) -> str:
+    if not file.exists():
+        return ""
+    try:
+        # bytes: reading as text would change the ends of lines
+        return file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExpectationError(f"{file}: cannot be read: {error}") from None
 
 
 def _kept(
