@@ -16,8 +16,10 @@ NEEDED = {
     "ml_dtypes": "ml_dtypes",
     "numpy": "numpy",
     "optree": "optree",
+    "packaging": "packaging",
     "rich": "rich",
     "safetensors": "safetensors",
+    "tomlkit": "tomlkit",
     "typer": "typer",
 }
 

@@ -21,6 +21,10 @@ CaseFunction = Callable[..., Any]
 """It returns None; that is checked when it runs, as a generator or coroutine would not run at all."""
 
 
+class DoubleCaseError(ValueError):
+    """Two cases have one id; the text names it."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One case with its arguments filled in.
@@ -105,7 +109,7 @@ def register_cases(made: list[Case]) -> None:
         # the same source may be imported again, in a reload
         again = earlier is not None and earlier.function.__code__ == one.function.__code__
         if identities.count(one.id) > 1 or (earlier is not None and not again):
-            raise ValueError(f"two cases are called {one.id}; rename one function or label")
+            raise DoubleCaseError(f"two cases are called {one.id}; rename one function or label")
     _REGISTRY.update(zip(identities, made, strict=True))
 
 

@@ -1,32 +1,14 @@
 """Run the conformance suite of gradient-processing steps, and look at what it is made of."""
 
-import os
 import signal
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Annotated
 
-import steps_backends
 import typer
-from rich.console import Console
 
-from .accuracy.measuring import Row
-from .accuracy.table import markdown_table, rich_table
-from .accuracy.taking import MeasuringError, take
-from .case import Case, load_cases
-from .console import ProgressBars, backends_table, requirements_table, summary
-from .plan import SelectionError, gaps, selected
-from .reports import html, markdown
-from .reports.jsonl import JsonLinesWriter
-from .reports.model import Report, Verdict, judge
-from .requirements import load_requirements
-from .runner import TargetDidNotStartError, look_at_backend
-from .session import Observer, Plan, run
-from .vectors.files import differing_files, write_files
-from .vectors.model import load_vectors
-from .worker_process import Limits
+from .commands.accuracy import accuracy_command
+from .commands.expectations import update_command
+from .commands.listing import backends_command, list_command
+from .commands.running import run_command
+from .commands.vectors import vectors_command
 
 app = typer.Typer(
     add_completion=False,
@@ -35,216 +17,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     help=__doc__,
 )
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+expectations_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Files of known deviations.")
+expectations_app.command("update")(update_command)
 
-TARGET = "steps_conformance.targets.steps_core:target"
-NO_VERDICT = 2
-INTERRUPTED = 130
-_JOBS = min(os.cpu_count() or 1, 4)
-
-Backends = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--backend", help="A row of `backends`, or module:attribute; `all` for every row that can run."
-    ),
-]
-Target = Annotated[str, typer.Option("--target", help="What to test: module:attribute of a target.")]
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only the cases of this topic.")]
-Ids = Annotated[
-    list[str] | None,
-    typer.Option("--id", help="Only this case or this requirement; CLIP-* for all that start so."),
-]
-ReportFolder = Annotated[
-    Path | None, typer.Option("--report", help="Folder for report.jsonl, report.md and report.html.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="A SHOULD counts like a MUST.")]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many backends run at a time.")]
-CaseSeconds = Annotated[float, typer.Option("--case-seconds", min=0.1, help="Time limit of one case.")]
-Restarts = Annotated[
-    int, typer.Option("--restarts", min=0, help="How often a backend's process is restarted.")
-]
+app.command("run")(run_command)
+app.command("list")(list_command)
+app.command("backends")(backends_command)
+app.command("vectors")(vectors_command)
+app.command("accuracy")(accuracy_command)
+app.add_typer(expectations_app, name="expectations")
 
 
 def main() -> None:
     """Run the command; a request to terminate is an interruption like one from the keyboard."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGINT too: a shell starts what runs in the background with SIGINT ignored, and Python keeps that
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.default_int_handler)
     app()
-
-
-@app.command("run")
-def run_command(
-    backend: Backends = None,
-    target: Target = TARGET,
-    topic: Topics = None,
-    identity: Ids = None,
-    report: ReportFolder = None,
-    strict: Strict = False,
-    jobs: Jobs = _JOBS,
-    case_seconds: CaseSeconds = Limits.case_seconds,
-    restarts: Restarts = Limits.restarts,
-) -> None:
-    """Run the suite, by default on every backend that can run here.
-
-    Exit code: 0 conformant; 1 a MUST does not hold; 2 no verdict, because a backend that was named did
-    not run, planned cases were not run, nothing passed, or the target did not start.
-    """
-    requirements = load_requirements()
-    cases = _selected(load_cases(), topic or (), identity or ())
-    _require_rules(cases, requirements)
-    plan = Plan(
-        target,
-        _rows(backend or ()),
-        cases,
-        requirements,
-        named=tuple(name for name in backend or () if name != "all"),
-        topics=tuple(topic or ()),
-        limits=Limits(case_seconds=case_seconds, restarts=restarts),
-        jobs=jobs,
-    )
-    found = _run(plan, report, strict=strict)
-    verdict = judge(found, strict=strict)
-    if report is not None:
-        _write(found, verdict, report)
-    output.print(summary(found, verdict))
-    raise typer.Exit(verdict.exit_code)
-
-
-@app.command("list")
-def list_command(
-    topic: Topics = None,
-    show_cases: Annotated[bool, typer.Option("--cases", help="The ids of the cases, one a line.")] = False,
-) -> None:
-    """Show the requirements and their cases; exit code 1 where one has none of the other."""
-    requirements, cases = load_requirements(), load_cases()
-    missing = gaps(requirements, cases)
-    shown = _selected(cases, topic or (), ())
-    if show_cases:
-        for identity in shown:
-            output.print(identity, markup=False, soft_wrap=True)
-    else:
-        rules = [rule for rule in requirements.values() if not topic or rule.topic in topic]
-        output.print(requirements_table(rules, Counter(case.requirement for case in shown.values())))
-    output.print(f"{len(requirements)} requirements, {len(cases)} cases")
-    for identity in missing.requirements:
-        errors.print(f"{identity} has no case", style="red", markup=False)
-    for identity in missing.cases:
-        errors.print(f"{identity} shows no requirement that is written down", style="red", markup=False)
-    raise typer.Exit(1 if missing else 0)
-
-
-@app.command("backends")
-def backends_command() -> None:
-    """Show every backend, whether it can run here, and why not."""
-    with ThreadPoolExecutor(max_workers=_JOBS) as pool:
-        facts = list(pool.map(look_at_backend, steps_backends.names()))
-    output.print(backends_table(facts))
-
-
-@app.command("vectors")
-def vectors_command(
-    check: Annotated[
-        bool, typer.Option("--check", help="Make them again and compare byte for byte.")
-    ] = False,
-    write: Annotated[bool, typer.Option("--write", help="Replace the files with what is made.")] = False,
-) -> None:
-    """Show the files of vectors; with --check exit code 1 where one is not what the oracle makes today."""
-    if check and write:
-        raise _stop("--check and --write exclude each other; pass one of them")
-    if write:
-        output.print(f"written: {', '.join(write_files()) or 'nothing, all files are as made'}")
-        return
-    for topic, listed in load_vectors().items():
-        output.print(f"{topic}.json: {len(listed)} vectors", highlight=False)
-    if not check:
-        return
-    differing = differing_files()
-    for name in differing:
-        errors.print(f"{name} is not what is made today; run `vectors --write`", style="red", markup=False)
-    if not differing:
-        output.print("all files are what is made today, byte for byte")
-    raise typer.Exit(1 if differing else 0)
-
-
-@app.command("accuracy")
-def accuracy_command(
-    backend: Backends = None,
-    target: Target = TARGET,
-    largest: Annotated[int, typer.Option("--largest", min=1, help="The largest size of inputs.")] = 100_000,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Folder of a report; the table goes into its report.md.")
-    ] = None,
-) -> None:
-    """Measure how far results lie from exact ones, in ulps, by requirement, dtype and size.
-
-    Exit code: 0; 2 where a backend that was named does not run, or measuring failed.
-    """
-    taken: list[Row] = []
-    for name in _rows(backend or ()):
-        facts = look_at_backend(name)
-        if not facts.runs:
-            output.print(f"{name}: not run: {facts.reason}", markup=False, soft_wrap=True)
-            if name in (backend or ()):
-                raise typer.Exit(NO_VERDICT)
-            continue
-        try:
-            with output.status(f"measuring on {name}"):
-                taken.extend(take(name, target, largest))
-        except MeasuringError as error:
-            raise _stop(f"{name}: {error}") from None
-    output.print(rich_table(taken))
-    if report is not None:
-        report.mkdir(parents=True, exist_ok=True)
-        with (report / "report.md").open("a", encoding="utf-8") as stream:
-            stream.write(f"\n{markdown_table(taken)}")
-        output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)
-
-
-def _selected(cases: dict[str, Case], topics: Sequence[str], ids: Sequence[str]) -> dict[str, Case]:
-    try:
-        return selected(cases, topics=topics, ids=ids)
-    except SelectionError as error:
-        raise _stop(str(error)) from None
-
-
-def _require_rules(cases: dict[str, Case], requirements: Iterable[str]) -> None:
-    unknown = sorted({case.requirement for case in cases.values()} - set(requirements))
-    if unknown:
-        raise _stop(f"cases show requirements that are not written down: {', '.join(unknown)}")
-
-
-def _rows(names: Sequence[str]) -> tuple[str, ...]:
-    known = steps_backends.names()
-    for name in names:
-        if name not in known and name != "all" and ":" not in name:
-            raise _stop(f"no backend is called {name!r}; there are {', '.join(known)}, and module:attribute")
-    wanted = [*(known if not names or "all" in names else ()), *names]
-    return tuple(name for name in dict.fromkeys(wanted) if name != "all")
-
-
-def _run(plan: Plan, folder: Path | None, *, strict: bool) -> Report:
-    bars = ProgressBars(output)
-    observers: list[Observer] = [bars]
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        observers.append(JsonLinesWriter(folder / "report.jsonl", strict=strict))
-    try:
-        return run(plan, observers)
-    except TargetDidNotStartError as error:
-        raise _stop(str(error)) from None
-    except KeyboardInterrupt:
-        errors.print("interrupted; report.jsonl has no footer" if folder else "interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-    finally:
-        bars.close()
-
-
-def _write(report: Report, verdict: Verdict, folder: Path) -> None:
-    (folder / "report.md").write_text(markdown.render(report, verdict), encoding="utf-8")
-    (folder / "report.html").write_text(html.render(report, verdict), encoding="utf-8")
-    output.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
-
-
-def _stop(message: str) -> typer.Exit:
-    errors.print(message, style="red", markup=False, soft_wrap=True)
-    return typer.Exit(NO_VERDICT)

@@ -9,14 +9,31 @@ from rich.table import Table
 from rich.text import Text
 from steps_backends import LEAF_DTYPES
 
-from .outcomes import FAILURES, Outcome
-from .reports.model import CaseResult, Header, Report, RowFacts, Verdict
-from .reports.tables import Failure, RowSummary, failures, outcomes_seen, row_summaries
+from .accuracy.results import Row, Unmeasured
+from .coverage import Coverage, TopicCoverage, percent
+from .outcomes import COUNTED_AGAINST, FAILURES, Outcome
+from .reports.model import CaseResult, Header, Report, RowFacts
+from .reports.tables import (
+    Failure,
+    RowSummary,
+    declared_allowances,
+    deviations,
+    failures,
+    outcomes_seen,
+    row_summaries,
+)
+from .reports.verdict import Verdict
 from .requirements import Requirement
 
 _FAILURES_SHOWN = 20
 _LINES_SHOWN = 6
-_STYLES = {"passed": "green", "failed": "bold red", "doubtful": "yellow", "not run": "dim"}
+_STYLES = {
+    "passed": "green",
+    "as declared": "yellow",
+    "failed": "bold red",
+    "doubtful": "yellow",
+    "not run": "dim",
+}
 
 
 class ProgressBars:
@@ -36,6 +53,7 @@ class ProgressBars:
         self._tasks: dict[str, TaskID] = {}
         self._failed: dict[str, int] = {}
         self._left: dict[str, int] = {}
+        self._measured = ""
 
     def started(self, header: Header) -> None:
         """Show the bars."""
@@ -62,6 +80,16 @@ class ProgressBars:
         self._progress.update(self._tasks[row], advance=1, failed=failed)
         if not self._left[row]:
             self._say(f"{row}: {failed or 'no case failed'}")
+
+    def found_accuracy(self, row: Row) -> None:
+        """Say once which backend is being measured."""
+        if row.backend != self._measured:
+            self._measured = row.backend
+            self._console.print(f"{row.backend}: measuring its accuracy", markup=False, highlight=False)
+
+    def found_unmeasured(self, unmeasured: Unmeasured) -> None:
+        """Say that measuring broke off."""
+        self._say(f"{unmeasured.backend}: its accuracy could not be measured, {unmeasured.reason}")
 
     def finished(self, report: Report) -> None:
         """Take the bars away."""
@@ -107,6 +135,33 @@ def requirements_table(rules: Iterable[Requirement], cases: Counter[str]) -> Tab
     return table
 
 
+def coverage_table(found: Coverage) -> Table:
+    """Return the table of `list --coverage`."""
+    table = _plain_table("topic")
+    for column in ("requirements", "with a live case", "cases", "of a requirement", "live"):
+        table.add_column(column, justify="right")
+    for topic in found.topics:
+        table.add_row(topic.topic, *_coverage_cells(topic))
+    totals = [
+        sum(getattr(topic, count) for topic in found.topics)
+        for count in ("requirements", "covered", "cases", "ruled", "live")
+    ]
+    table.add_row(Text("all", style="bold"), *_coverage_cells(TopicCoverage("all", *totals)))
+    return table
+
+
+def _coverage_cells(topic: TopicCoverage) -> list[Text]:
+    parts = (
+        (topic.covered, topic.requirements),
+        (topic.ruled, topic.cases),
+        (topic.live, topic.cases),
+    )
+    covered, ruled, live = (
+        Text(percent(part, whole), style="" if part == whole else "bold red") for part, whole in parts
+    )
+    return [Text(str(topic.requirements)), covered, Text(str(topic.cases)), ruled, live]
+
+
 def _plain_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
@@ -124,6 +179,7 @@ def summary(report: Report, verdict: Verdict) -> Group:
         *_remarks(summary.facts for summary in row_summaries(report)),
         Text(),
         *_failures(report),
+        *_declared(report),
         Text(verdict.headline, style=style),
         *(Text(f"  {reason}") for reason in verdict.reasons),
     ]
@@ -159,7 +215,7 @@ def _cells(row: RowSummary, outcomes: list[Outcome]) -> list[str | Text]:
 
 def _count(row: RowSummary, outcome: Outcome) -> Text:
     count = row.counts[outcome]
-    bad = outcome in FAILURES or outcome is Outcome.NOTRUN
+    bad = outcome in COUNTED_AGAINST or outcome is Outcome.NOTRUN
     return Text(str(count), style="dim" if not count else "bold red" if bad else "")
 
 
@@ -176,6 +232,26 @@ def _failures(report: Report) -> list[Text]:
     if len(found) > _FAILURES_SHOWN:
         texts.append(Text(f"{len(found) - _FAILURES_SHOWN} more failures; --report DIR writes them all\n"))
     return texts
+
+
+def _declared(report: Report) -> list[Text]:
+    """Return a line for each deviation that is declared, of the target and of backends."""
+    lines = [
+        Text.assemble(
+            (f"{found.expectation.outcome} as declared ", "yellow"),
+            f"{found.expectation.id} on {', '.join(found.rows)}: {found.expectation.reason}",
+        )
+        for found in deviations(report)
+    ]
+    lines += [
+        Text(
+            f"{', '.join(rows)}: {one.allowed}, as declared ({one.trait}); "
+            f"this bears on {', '.join(one.requirements)}",
+            style="dim",
+        )
+        for one, rows in declared_allowances(report)
+    ]
+    return [*lines, Text()] if lines else []
 
 
 def _failure(failure: Failure) -> Text:

@@ -13,6 +13,8 @@ class Outcome(StrEnum):
     TIMEOUT = "TIMEOUT"
     UNSUPPORTED = "UNSUPPORTED"
     NOTRUN = "NOTRUN"
+    XFAIL = "XFAIL"
+    XPASS = "XPASS"
 
 
 MEANINGS = {
@@ -23,7 +25,15 @@ MEANINGS = {
     Outcome.TIMEOUT: "the case took longer than its time limit, and its process was killed",
     Outcome.UNSUPPORTED: "the backend or the target declares that it lacks what the case needs",
     Outcome.NOTRUN: "planned, and never started",
+    Outcome.XFAIL: "a failure that an expectation file declares, with its reason",
+    Outcome.XPASS: "a pass where an expectation file declares a failure; counts as a failure",
 }
 
 FAILURES = frozenset({Outcome.FAIL, Outcome.ERROR, Outcome.CRASH, Outcome.TIMEOUT})
 """The outcomes that show that a requirement does not hold."""
+
+COMPUTED = frozenset({Outcome.XFAIL, Outcome.XPASS})
+"""The outcomes that a report computes from expectations; no case ends with one of them."""
+
+COUNTED_AGAINST = FAILURES | {Outcome.XPASS}
+"""The outcomes that a person has to do something about."""

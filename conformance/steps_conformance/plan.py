@@ -1,34 +1,13 @@
 """Which cases a run is made of."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from .case import Case
-from .requirements import Requirement
 
 
 class SelectionError(ValueError):
     """The user asks for something that does not exist; the text names it and what is near."""
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Requirements that no case shows, and cases that show no requirement."""
-
-    requirements: tuple[str, ...]
-    cases: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.requirements or self.cases)
-
-
-def gaps(requirements: Mapping[str, Requirement], cases: Mapping[str, Case]) -> Gaps:
-    """Return what is missing on either side."""
-    shown = {case.requirement for case in cases.values()}
-    without_case = tuple(identity for identity in requirements if identity not in shown)
-    without_rule = tuple(case.id for case in cases.values() if case.requirement not in requirements)
-    return Gaps(without_case, without_rule)
 
 
 def selected(

@@ -77,6 +77,11 @@ def parse(text: str, topic: str) -> tuple[list[Requirement], list[str]]:
     for number, line in enumerate([*text.splitlines(), "### END"], start=1):
         if match := _RETIRED.fullmatch(line):
             retired.append(match["id"])
+        elif line.startswith("Retired:"):
+            raise MalformedRequirementError(
+                f"{topic}.md, line {number}: {line!r} must look like 'Retired: CLIP-GLOBAL-003 (why)'; "
+                "otherwise its id would be free again"
+            )
         elif line.startswith("#"):
             if block and block[0].startswith("###"):
                 found.append(_requirement(block, topic, start))

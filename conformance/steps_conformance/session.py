@@ -11,7 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Protocol
 
+from .accuracy.results import Row, Unmeasured
+from .accuracy.taking import MeasuringError, take
+from .allowances import allowances
 from .case import Case
+from .expectations.files import load_expectations
+from .expectations.model import Expectation
+from .expectations.resolving import resolved
 from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
 from .requirements import Requirement
 from .runner import RowRun, look_at_target
@@ -31,6 +37,10 @@ class Plan:
         named: the rows that the user asked for by name.
         topics: the topics that the user asked for by name.
         package: the package of the cases.
+        suite: all cases that there are, by id; an expectation may speak of any of them.
+        expectations: expectation files; those of the target come on top.
+        strict: whether a SHOULD counts like a MUST.
+        accuracy: largest size of inputs up to which errors are measured after the cases; None for not at all.
         limits: limits of time and restarts.
         jobs: how many rows run at a time.
     """
@@ -44,6 +54,10 @@ class Plan:
     package: str = "steps_conformance.cases"
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
+    suite: Mapping[str, Case] | None = None
+    expectations: Sequence[Path] = ()
+    strict: bool = False
+    accuracy: int | None = None
 
 
 class Observer(Protocol):
@@ -59,6 +73,14 @@ class Observer(Protocol):
 
     def found_result(self, result: CaseResult) -> None:
         """A case has an outcome."""
+        ...
+
+    def found_accuracy(self, row: Row) -> None:
+        """An error was measured."""
+        ...
+
+    def found_unmeasured(self, unmeasured: Unmeasured) -> None:
+        """Measuring broke off on a backend."""
         ...
 
     def finished(self, report: Report) -> None:
@@ -93,12 +115,21 @@ class Recorder:
             for observer in self._observers:
                 observer.found_result(result)
 
+    def found_accuracy(self, row: Row) -> None:
+        """Keep a measured error."""
+        self.report.accuracy.append(row)
+        for observer in self._observers:
+            observer.found_accuracy(row)
+
+    def found_unmeasured(self, unmeasured: Unmeasured) -> None:
+        """Keep that measuring broke off on a backend."""
+        self.report.unmeasured.append(unmeasured)
+        for observer in self._observers:
+            observer.found_unmeasured(unmeasured)
+
     def finish(self) -> None:
         """Put the results in the order of the plan, and tell the observers that the run is over."""
-        header = self.report.header
-        rows = {name: place for place, name in enumerate(header.rows)}
-        cases = {identity: place for place, identity in enumerate(header.planned)}
-        self.report.results.sort(key=lambda result: (rows[result.row], cases[result.id]))
+        self.report.sort()
         self.report.complete = True
         for observer in self._observers:
             observer.finished(self.report)
@@ -109,6 +140,7 @@ def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
 
     Raises:
         TargetDidNotStartError: the target could not be looked at.
+        ExpectationError: an expectation file is wrong.
     """
     with tempfile.TemporaryDirectory(prefix="steps-conformance-") as temporary:
         folder = Path(temporary)
@@ -129,6 +161,8 @@ def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
             for place, row in enumerate(plan.rows)
         ]
         _run_all(runs, plan.jobs, stop)
+        if plan.accuracy is not None:
+            _measure(plan, plan.accuracy, recorder)
         recorder.finish()
     return recorder.report
 
@@ -150,7 +184,29 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         },
         planned={identity: case.requirement for identity, case in plan.cases.items()},
         topics=tuple(plan.topics),
+        expectations=_expectations(plan, target),
+        allowances=allowances(rules),
+        strict=plan.strict,
     )
+
+
+def _expectations(plan: Plan, target: TargetFacts) -> tuple[Expectation, ...]:
+    entries = load_expectations([*plan.expectations, *map(Path, target.expectations)])
+    suite = plan.cases if plan.suite is None else plan.suite
+    return resolved(entries, suite, plan.cases.keys(), plan.rows)
+
+
+def _measure(plan: Plan, largest: int, recorder: Recorder) -> None:
+    """Measure one backend after the other, so that they do not slow each other down."""
+    for name in plan.rows:
+        row = recorder.report.rows.get(name)
+        if row is None or not row.runs:
+            continue
+        try:
+            for measured in take(name, plan.target, largest):
+                recorder.found_accuracy(measured)
+        except MeasuringError as error:
+            recorder.found_unmeasured(Unmeasured(name, str(error)))
 
 
 def _run_all(runs: Sequence[RowRun], jobs: int, stop: threading.Event) -> None:

@@ -116,8 +116,20 @@ def _target_facts(target: Target) -> dict[str, Any]:
     unknown = sorted(target.capabilities - CAPABILITIES.keys())
     if unknown:
         raise ValueError(f"capabilities must come from {', '.join(CAPABILITIES)}, got {', '.join(unknown)}")
-    facts = ("name", "version", "path", "hash")
-    return {**{fact: getattr(target, fact) for fact in facts}, "capabilities": sorted(target.capabilities)}
+    facts = {fact: getattr(target, fact) for fact in ("name", "version", "path", "hash")}
+    return {**facts, "capabilities": sorted(target.capabilities), "expectations": _expectation_files(target)}
+
+
+def _expectation_files(target: Target) -> list[str]:
+    file = getattr(target, "expectations", None)
+    if file is None:
+        return []
+    if not isinstance(file, str | os.PathLike) or not Path(file).is_absolute():
+        raise ValueError(
+            f"expectations must be the absolute path of a file, got {file!r} ({type(file).__name__}); "
+            'give str(Path(__file__).with_name("expectations.toml"))'
+        )
+    return [os.fspath(file)]
 
 
 if __name__ == "__main__":

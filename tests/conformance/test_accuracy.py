@@ -1,5 +1,6 @@
 """Measuring accuracy: errors are counted right, and a result that is a little wrong shows."""
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -9,10 +10,11 @@ from steps_backends import host_array
 from steps_conformance.accuracy.inputs import norm_of, pattern, repeated
 from steps_conformance.accuracy.measures import all_measures
 from steps_conformance.accuracy.measuring import Row, largest_error, measure
-from steps_conformance.accuracy.table import markdown_table
+from steps_conformance.accuracy.table import groups, markdown_table
 from steps_conformance.accuracy.taking import MeasuringError, take
 from steps_conformance.cli import app
 from steps_conformance.run import Run
+from steps_conformance.targets.protocol import Refusal
 from steps_conformance.targets.steps_core import target
 from typer.testing import CliRunner
 
@@ -80,6 +82,24 @@ def test_a_dtype_that_is_not_there_is_not_measured():
     assert all(row.ulps is None and "does not declare bfloat16" in row.reason for row in missing)
 
 
+class Refusing:
+    """A target that has no step at all."""
+
+    def make(self, description):
+        raise Refusal("KeyError", f"no step is called {description['step']}")
+
+
+def test_a_step_that_the_target_refuses_is_not_measured():
+    rows = norms(Run(steps_backends.get("numpy"), Refusing()), 1)
+
+    assert rows
+    assert all(
+        row.ulps is None
+        and row.reason == "the target refused: KeyError: no step is called GradientClippingStep"
+        for row in rows
+    )
+
+
 def test_the_table_has_a_column_for_each_backend():
     rows = [
         Row("numpy", "ADAM-001", "Adam, calls", "float32", 1000, 1.5),
@@ -89,9 +109,43 @@ def test_the_table_has_a_column_for_each_backend():
     assert "| ADAM-001 | Adam, calls | float32 | 1,000 | 1.50 | - |" in markdown_table(rows)
 
 
+def test_measures_of_one_thing_stand_together_by_dtype_and_size():
+    def row(name, dtype, size, ulps, backend="numpy", reason=""):
+        return Row(backend, f"{name.upper()}-001", name, dtype, size, ulps, reason)
+
+    rows = [
+        row("a", "float16", 10, 1.0),
+        row("b", "float16", 1, None, reason="no b"),
+        row("a", "float32", 1, 2.0),
+        row("a", "float16", 1, 3.0),
+        row("a", "float16", 1, None, "jax", "no a there"),
+    ]
+
+    first, second = groups(rows)
+
+    assert first.lines == [
+        ["float16", "1", "3.00", "-"],
+        ["float16", "10", "1.00", ""],
+        ["float32", "1", "2.00", ""],
+    ]
+    assert first.reasons == ["no a there"]
+    assert (second.name, second.lines, second.reasons) == ("b", [], ["no b"])
+
+
 def test_a_process_that_fails_is_an_error():
     with pytest.raises(MeasuringError, match="no_such_module"):
         list(take("numpy", "no_such_module:target", 1))
+
+
+def test_measuring_that_nobody_follows_any_more_ends_at_once(planted):
+    # the second measure of this target takes ten minutes
+    rows = take("numpy", "planted_suite.stalling_target:target", 1)
+    next(rows)
+    started = time.monotonic()
+
+    rows.close()
+
+    assert time.monotonic() - started < 30
 
 
 def test_the_command_adds_its_table_to_a_report(tmp_path):

@@ -54,6 +54,11 @@ def test_all_parts_are_read():
         ("Rule.\n", "", "TOPIC-ONE-002 has no text"),
         ("Source: paper.\n", "Source: paper.\nSource: seed.\n", "TOPIC-ONE-002 has two lines of Source"),
         ("TOPIC-ONE-002", "TOPIC-ONE-001", "TOPIC-ONE-001 stands twice in topic.md"),
+        (
+            "Retired: TOPIC-ONE-003",
+            "Retired: TOPIC-ONE-3",
+            r"topic.md, line 20: 'Retired: TOPIC-ONE-3 .*' must look like 'Retired: CLIP-GLOBAL-003 \(why\)'",
+        ),
     ],
 )
 def test_a_broken_form_is_refused(old, new, text):

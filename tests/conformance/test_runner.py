@@ -195,6 +195,10 @@ def test_the_target_is_looked_at_in_a_process_of_its_own(planted, tmp_path):
     [
         ("planted_suite.targets:hashless", "AttributeError: 'PlantedTarget' object has no attribute 'hash'"),
         ("planted_suite.targets:boastful", "ValueError: capabilities must come from .*, got telepathy"),
+        (
+            "planted_suite.targets:astray",
+            "ValueError: expectations must be the absolute path of a file, got 'expectations.toml' .str.",
+        ),
         ("planted_suite.targets:missing", "NotFoundError: planted_suite.targets has no attribute 'missing'"),
         ("planted_suite.targets", "NotFoundError: write module:attribute"),
         ("no_such_module:target", "No module named 'no_such_module'"),

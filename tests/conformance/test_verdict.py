@@ -1,6 +1,10 @@
 """The verdict on a report: what makes it conformant, not conformant, or no verdict at all."""
 
+from dataclasses import replace
+
 import pytest
+from steps_conformance.accuracy.results import Unmeasured
+from steps_conformance.expectations.model import Condition, Expectation
 from steps_conformance.outcomes import FAILURES, Outcome
 from steps_conformance.reports.model import (
     CaseResult,
@@ -9,8 +13,8 @@ from steps_conformance.reports.model import (
     RequirementFacts,
     RowFacts,
     TargetFacts,
-    judge,
 )
+from steps_conformance.reports.verdict import judge
 
 RULES = {
     "A-MUST-001": RequirementFacts("A-MUST-001", "MUST", "a", "topic_a"),
@@ -116,3 +120,96 @@ def test_a_requirement_that_does_not_hold_outweighs_a_doubt():
 
 def test_nothing_at_all_is_no_verdict():
     assert judge(report(a=None, should=None, b=None)).exit_code == 2
+
+
+def declared(found, *identities, **changes):
+    """Return the report with a declared FAIL of each of these cases."""
+    expectations = tuple(
+        Expectation(
+            identity,
+            Outcome.FAIL,
+            "it rounds",
+            "https://example.org/1",
+            Condition(**changes),
+            cases=(identity,),
+        )
+        for identity in identities
+    )
+    return replace(found, header=replace(found.header, expectations=expectations))
+
+
+def test_a_declared_deviation_of_a_must_stands_in_the_headline():
+    verdict = judge(declared(report(a="FAIL"), "A-MUST-001/x"))
+
+    assert (verdict.exit_code, verdict.headline) == (0, "conformant with 1 declared deviation: A-MUST-001")
+    assert verdict.reasons == (
+        "A-MUST-001 is not met on numpy, as declared: it rounds (see https://example.org/1)",
+    )
+
+
+def test_declared_deviations_and_what_is_not_supported_both_stand_in_the_headline():
+    found = report(a="UNSUPPORTED", b="FAIL", rows=("numpy", "torch"))
+    found.rows["torch"] = RowFacts("torch", runs=True)
+    found.results += [CaseResult("torch", identity, Outcome.PASS) for identity in found.header.planned]
+
+    assert judge(declared(found, "B-MUST-001/x", backends=("numpy",))).headline == (
+        "conformant for the declared capabilities with 1 declared deviation: B-MUST-001; "
+        "1 MUST not supported in full"
+    )
+
+
+def test_a_declared_deviation_that_does_not_happen_is_not_as_declared():
+    verdict = judge(declared(report(), "A-MUST-001/x", "A-SHOULD-001/x"))
+
+    assert verdict.exit_code == 1
+    assert verdict.headline == (
+        "not as declared: 2 declared deviations did not happen: A-MUST-001, A-SHOULD-001"
+    )
+
+
+def test_a_failure_and_a_declared_deviation_that_does_not_happen_are_both_named():
+    verdict = judge(declared(report(b="FAIL"), "A-MUST-001/x"))
+
+    assert (verdict.exit_code, verdict.headline) == (
+        1,
+        "not conformant: 1 requirement not met; 1 declared deviation did not happen: A-MUST-001",
+    )
+
+
+@pytest.mark.parametrize("outcome", ["ERROR", "CRASH", "TIMEOUT"])
+def test_a_failure_of_another_kind_than_declared_is_not_conformant(outcome):
+    assert judge(declared(report(a=outcome), "A-MUST-001/x")).exit_code == 1
+
+
+def test_a_declaration_for_another_backend_excuses_nothing():
+    assert judge(declared(report(a="FAIL"), "A-MUST-001/x", backends=("jax",))).exit_code == 1
+
+
+def test_a_declared_should_is_a_remark_and_with_strict_a_deviation():
+    found = declared(report(should="FAIL"), "A-SHOULD-001/x")
+
+    assert judge(found).headline == "conformant"
+    assert judge(found).reasons == ("SHOULD is not met, as declared: A-SHOULD-001",)
+    strict = judge(found, strict=True)
+    assert (strict.exit_code, strict.headline) == (0, "conformant with 1 declared deviation: A-SHOULD-001")
+
+
+def test_what_is_declared_is_no_pass():
+    verdict = judge(declared(report(a="FAIL", b="FAIL"), "A-MUST-001/x", "B-MUST-001/x"))
+
+    assert verdict.exit_code == 2
+    assert "no MUST passed anywhere" in verdict.reasons
+
+
+def test_a_report_says_itself_whether_it_is_strict():
+    found = report(should="FAIL")
+    strict = replace(found, header=replace(found.header, strict=True))
+
+    assert (judge(strict).exit_code, judge(strict, strict=False).exit_code) == (1, 0)
+
+
+def test_an_accuracy_that_was_asked_for_and_not_measured_is_no_verdict():
+    found = replace(report(), unmeasured=[Unmeasured("numpy", "it died")])
+
+    assert judge(found).exit_code == 2
+    assert judge(found).reasons == ("the accuracy on numpy could not be measured: it died",)

@@ -22,7 +22,10 @@ ARRAY_LIBRARIES = {"numpy", "ml_dtypes", "torch", "jax", "jaxlib", "cupy", "arra
 ALWAYS = {
     CORE: {"array_api_compat", "optree"},
     BACKENDS: set(),
-    CONFORMANCE: {"steps_backends", "pytest", "hypothesis", "mpmath", "typer", "rich", "jinja2"},
+    CONFORMANCE: {
+        *("steps_backends", "pytest", "hypothesis", "mpmath", "typer", "rich", "jinja2"),
+        *("packaging", "tomlkit"),  # version conditions, and rewriting of expectation files
+    },
 }
 LAZILY = {
     CORE: {"numpy", "safetensors"},

@@ -23,7 +23,7 @@ def code() -> str:
 
 def file(name: str) -> str:
     """Return the text of a file that the reader is to write."""
-    pattern = rf"^<!-- file: {re.escape(name)} -->\n```python\n(.*?)^```$"
+    pattern = rf"^<!-- file: {re.escape(name)} -->\n```[a-z]+\n(.*?)^```$"
     (found,) = re.findall(pattern, README, re.MULTILINE | re.DOTALL)
     return found
 
@@ -61,6 +61,25 @@ def test_the_target_runs_and_is_judged(tmp_path):
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert {"PASS", "FAIL"} <= set(outcomes.values()) <= {"PASS", "FAIL", "ERROR"}
+
+
+def test_the_deviations_that_the_target_declares_come_true(tmp_path):
+    for name in ("my_target.py", "expectations.toml"):
+        (tmp_path / name).write_text(file(name))
+    (line,) = re.findall(r"^steps-conformance (run --expectations .*)$", README, re.MULTILINE)
+    chosen = ("--backend", "numpy", "--id", "CLIP-GLOBAL-003", "--id", "CLIP-GLOBAL-004")
+    subprocess.run(
+        [Path(sys.executable).with_name("steps-conformance"), *shlex.split(line), *chosen],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+
+    records = [json.loads(line) for line in (tmp_path / "report/report.jsonl").read_text().splitlines()]
+    expected = [record for record in records if record["record"] == "expected"]
+
+    assert {record["outcome"] for record in expected} == {"XFAIL"}
+    assert {record["declared"] for record in expected} == {"CLIP-GLOBAL-004"}
 
 
 def test_the_table_shows_every_step_and_schedule():

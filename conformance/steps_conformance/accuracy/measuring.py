@@ -9,7 +9,9 @@ from steps_backends import HostArray, format_of
 
 from ..exact import as_fraction, components
 from ..run import Run
+from ..targets.protocol import Refusal
 from . import inputs
+from .results import Row
 
 # A result of many elements is read at its start only: one factor goes for all of them.
 _READ = 64
@@ -34,19 +36,6 @@ class Measure:
     largest_error: Callable[[Run], float]
 
 
-@dataclass(frozen=True)
-class Row:
-    """The outcome of one measure on one backend; no ulps where it was not run, with the reason."""
-
-    backend: str
-    requirement: str
-    name: str
-    dtype: str
-    size: int
-    ulps: float | None
-    reason: str = ""
-
-
 def measure(run: Run, measures: Sequence[Measure]) -> Iterator[Row]:
     """Yield the outcome of each measure on one backend."""
     declaration = run.backend.declaration
@@ -55,7 +44,11 @@ def measure(run: Run, measures: Sequence[Measure]) -> Iterator[Row]:
         if one.dtype not in declaration.dtypes:
             yield Row(*parts, None, f"{declaration.name} does not declare {one.dtype}")
             continue
-        yield Row(*parts, one.largest_error(run))
+        try:
+            yield Row(*parts, one.largest_error(run))
+        except Refusal as refusal:
+            # a target need not have every step that is measured
+            yield Row(*parts, None, f"the target refused: {refusal}")
 
 
 def largest_error(got: HostArray, wanted: Sequence[Any]) -> float:

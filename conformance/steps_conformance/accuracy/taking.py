@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 
-from .measuring import Row
+from .results import Row
 
 
 class MeasuringError(Exception):
@@ -19,10 +20,19 @@ def take(row: str, target: str, largest: int) -> Iterator[Row]:
         MeasuringError: the process ended with an error.
     """
     command = [sys.executable, "-P", "-m", "steps_conformance.accuracy.worker", row, target, str(largest)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own program
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            yield Row(**json.loads(line))
-        said = process.stderr.read().strip().splitlines()
+    # a file for the errors: a pipe that nobody reads meanwhile could fill up and stop the process
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 - our own program
+    ):
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                yield Row(**json.loads(line))
+            process.wait()
+        finally:
+            process.kill()
+        errors.seek(0)
+        said = errors.read().strip().splitlines()
     if process.returncode:
         raise MeasuringError(said[-1] if said else f"exit code {process.returncode}")

@@ -5,9 +5,20 @@ from itertools import groupby
 
 from jinja2 import Environment, StrictUndefined
 
+from ..accuracy import table
 from ..outcomes import MEANINGS
-from .model import Report, Verdict
-from .tables import failures, matrix, outcomes_seen, row_summaries, rows_that_ran, slowest
+from .model import Report
+from .tables import (
+    declared_allowances,
+    deviations,
+    failures,
+    matrix,
+    outcomes_seen,
+    row_summaries,
+    rows_that_ran,
+    slowest,
+)
+from .verdict import Verdict
 
 
 def render(report: Report, verdict: Verdict) -> str:
@@ -31,4 +42,8 @@ def render(report: Report, verdict: Verdict) -> str:
         topics=list(matrix(report)),
         failures=[(rule, list(found)) for rule, found in groupby(failures(report), lambda f: f.requirement)],
         slowest=slowest(report),
+        deviations=deviations(report),
+        allowances=declared_allowances(report),
+        accuracy_columns=table.columns(report.accuracy),
+        accuracy_groups=table.groups(report.accuracy),
     )

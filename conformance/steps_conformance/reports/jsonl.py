@@ -1,19 +1,29 @@
-"""The report as JSON lines: a header, a line for each row and each case as it is found, and a footer.
+"""The report as JSON lines: a header, then each thing as soon as it is found, and a footer.
 
-Every line is an object with a ``record``: ``header``, ``row``, ``case`` or ``footer``; its other fields
-are those of the classes in ``model``. A file without a footer is of a run that did not come to its end.
+Every line is an object with a ``record``. ``header``, ``row``, ``case``, ``accuracy`` and ``unmeasured`` have
+the fields of the classes that the model is made of. ``expected`` lines say which results are XFAIL or XPASS,
+and why; they follow from the header and the cases, and a reader computes them again and compares. A file
+without a ``footer`` is of a run that did not come to its end. ``report.schema.json`` describes each line.
 """
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from ..outcomes import Outcome
-from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts, judge
+from ..accuracy.results import Row, Unmeasured
+from ..allowances import Allowance
+from ..expectations.model import Condition, Expectation
+from ..outcomes import COMPUTED, Outcome
+from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
+from .verdict import judge
 
-SCHEMA = 1
+SCHEMA = 2
 """Number of the form; it grows when a reader has to know."""
+
+_INFINITE = "infinity"  # JSON has no such number
 
 
 class MalformedReportError(ValueError):
@@ -21,14 +31,18 @@ class MalformedReportError(ValueError):
 
 
 class JsonLinesWriter:
-    """The observer that writes each thing to a file as soon as it is found."""
+    """The observer that writes each thing to a file as soon as it is found.
 
-    def __init__(self, file: Path, *, strict: bool = False) -> None:
-        self._stream = file.open("w", encoding="utf-8")
-        self._strict = strict
+    A run that does not start, because its target or an expectation file is wrong, leaves an older report.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._stream: TextIO | None = None
 
     def started(self, header: Header) -> None:
         """Write the header."""
+        self._stream = self._file.open("w", encoding="utf-8")
         self._write("header", schema=SCHEMA, **asdict(header))
 
     def found_row(self, row: RowFacts) -> None:
@@ -39,32 +53,64 @@ class JsonLinesWriter:
         """Write a result."""
         self._write("case", **asdict(result))
 
+    def found_accuracy(self, row: Row) -> None:
+        """Write a measured error."""
+        infinite = row.ulps is not None and math.isinf(row.ulps)
+        self._write("accuracy", **{**asdict(row), "ulps": _INFINITE if infinite else row.ulps})
+
+    def found_unmeasured(self, unmeasured: Unmeasured) -> None:
+        """Write that measuring broke off on a backend."""
+        self._write("unmeasured", **asdict(unmeasured))
+
     def finished(self, report: Report) -> None:
-        """Write the footer."""
-        verdict = judge(report, strict=self._strict)
-        self._write("footer", results=len(report.results), **asdict(verdict))
+        """Write what expectations make of the results, and the footer."""
+        for fields in _expected(report):
+            self._write("expected", **fields)
+        self._write("footer", results=len(report.results), **asdict(judge(report)))
+        assert self._stream is not None
         self._stream.close()
 
     def _write(self, record: str, **fields: Any) -> None:
-        self._stream.write(json.dumps({"record": record, **fields}) + "\n")
+        assert self._stream is not None, "started comes first"
+        self._stream.write(json.dumps({"record": record, **fields}, allow_nan=False) + "\n")
         self._stream.flush()
+
+
+def write(report: Report, file: Path) -> None:
+    """Write a whole report; a failure leaves the file as it was."""
+    part = file.with_name(f"{file.name}.part")
+    writer = JsonLinesWriter(part)
+    writer.started(report.header)
+    for row in report.rows.values():
+        writer.found_row(row)
+    for result in report.results:
+        writer.found_result(result)
+    for measured in report.accuracy:
+        writer.found_accuracy(measured)
+    for unmeasured in report.unmeasured:
+        writer.found_unmeasured(unmeasured)
+    writer.finished(report)
+    part.replace(file)
 
 
 def read(file: Path) -> Report:
     """Return the report in a file; one without a footer is not complete.
 
     Raises:
-        MalformedReportError: a line is no JSON object, or not of this form, or the count is wrong.
+        MalformedReportError: a line is no JSON object, or not of this form, or contradicts the lines above.
     """
     report: Report | None = None
+    expected: list[dict[str, Any]] = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             fields = json.loads(line)
             record = fields.pop("record")
             if report is None:
                 report = Report(_header(record, fields))
+            elif record == "expected":
+                expected.append(fields)
             else:
-                _add(report, record, fields)
+                _add(report, record, fields, expected)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MalformedReportError(f"{file.name}, line {number}: {error}") from error
     if report is None:
@@ -78,21 +124,60 @@ def _header(record: str, fields: dict[str, Any]) -> Header:
         raise ValueError(f"must be a header with schema {SCHEMA}, is a {record} with schema {schema}")
     target = TargetFacts(**_tuples(fields.pop("target")))
     rules = {key: RequirementFacts(**value) for key, value in fields.pop("requirements").items()}
-    return Header(**_tuples(fields), target=target, requirements=rules)
+    expectations = tuple(_expectation(one) for one in fields.pop("expectations"))
+    allowed = tuple(Allowance(**_tuples(one)) for one in fields.pop("allowances"))
+    return Header(
+        **_tuples(fields), target=target, requirements=rules, expectations=expectations, allowances=allowed
+    )
 
 
-def _add(report: Report, record: str, fields: dict[str, Any]) -> None:
+def _expectation(fields: dict[str, Any]) -> Expectation:
+    when = Condition(**_tuples(fields.pop("when")))
+    return Expectation(**{**_tuples(fields), "outcome": Outcome(fields["outcome"]), "when": when})
+
+
+def _add(report: Report, record: str, fields: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+    if report.complete:
+        raise ValueError(f"a {record} follows the footer")
     if record == "row":
         row = RowFacts(**_tuples(fields))
         report.rows[row.name] = row
     elif record == "case":
-        report.results.append(CaseResult(**{**fields, "outcome": Outcome(fields["outcome"])}))
+        report.results.append(_result(fields))
+    elif record == "accuracy":
+        ulps = math.inf if fields["ulps"] == _INFINITE else fields["ulps"]
+        report.accuracy.append(Row(**{**fields, "ulps": ulps}))
+    elif record == "unmeasured":
+        report.unmeasured.append(Unmeasured(**fields))
     elif record == "footer":
-        if fields["results"] != len(report.results):
-            raise ValueError(f"the footer counts {fields['results']} cases, there are {len(report.results)}")
+        _check_footer(report, fields, expected)
         report.complete = True
     else:
         raise ValueError(f"record must be row, case or footer, is {record!r}")
+
+
+def _result(fields: dict[str, Any]) -> CaseResult:
+    outcome = Outcome(fields["outcome"])
+    if outcome in COMPUTED:
+        raise ValueError(f"a case ends with its own outcome, and {outcome} is computed from expectations")
+    return CaseResult(**{**fields, "outcome": outcome})
+
+
+def _check_footer(report: Report, fields: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+    report.sort()
+    if fields["results"] != len(report.results):
+        raise ValueError(f"the footer counts {fields['results']} cases, there are {len(report.results)}")
+    computed = list(_expected(report))
+    wrong = [one for one in [*expected, *computed] if expected.count(one) != computed.count(one)]
+    if wrong:
+        raise ValueError(f"the expected lines are not what the expectations give: {wrong[0]}")
+
+
+def _expected(report: Report) -> Iterator[dict[str, Any]]:
+    for (row, identity), made in report.declared().items():
+        one = made.expectation
+        fields = {"row": row, "id": identity, "outcome": str(made.outcome), "found": str(made.found)}
+        yield {**fields, "declared": one.id, "reason": one.reason, "report": one.report}
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

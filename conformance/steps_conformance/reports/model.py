@@ -1,21 +1,34 @@
-"""What a conformance run found, and the verdict on it."""
+"""What a conformance run found: the one model that every form of a report is made of."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
-from ..outcomes import FAILURES, Outcome
+from ..accuracy.results import Row, Unmeasured
+from ..allowances import Allowance
+from ..expectations.model import Declared, Expectation, declared
+from ..outcomes import COUNTED_AGAINST, Outcome
 
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """Which implementation was tested."""
+    """Which implementation was tested.
+
+    Attributes:
+        name: what it calls itself.
+        version: its version.
+        path: the file or folder that was tested.
+        hash: SHA-256 of the sources there.
+        capabilities: what it claims.
+        expectations: its own expectation files.
+    """
 
     name: str
     version: str
     path: str
     hash: str
     capabilities: tuple[str, ...] = ()
+    expectations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,9 @@ class Header:
         requirements: every requirement of the planned cases, by id.
         planned: requirement id of every planned case, by case id, in order.
         topics: topics that the user asked for by name.
+        expectations: the known deviations that speak of planned cases.
+        allowances: what the traits that backends declare allow under the planned requirements.
+        strict: whether a SHOULD counts like a MUST.
     """
 
     suite: str
@@ -55,6 +71,9 @@ class Header:
     requirements: dict[str, RequirementFacts]
     planned: dict[str, str]
     topics: tuple[str, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    allowances: tuple[Allowance, ...] = ()
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,8 @@ class Report:
         header: what was known at the start.
         rows: what was found about each backend, by name.
         results: one for each planned case on each backend that ran.
+        accuracy: the errors that were measured, backend by backend.
+        unmeasured: the backends on which measuring broke off.
         complete: whether the run came to its end.
     """
 
@@ -110,112 +131,72 @@ class Report:
     rows: dict[str, RowFacts] = field(default_factory=dict)
     results: list[CaseResult] = field(default_factory=list)
     complete: bool = False
+    accuracy: list[Row] = field(default_factory=list)
+    unmeasured: list[Unmeasured] = field(default_factory=list)
 
     def requirement_of(self, result: CaseResult) -> RequirementFacts:
         """Return the requirement that a result is about."""
         return self.header.requirements[self.header.planned[result.id]]
 
+    def declared(self) -> dict[tuple[str, str], Declared]:
+        """Return what expectations make of the results, by row and case id."""
+        if not self.header.expectations:
+            return {}
+        found: dict[str, dict[str, Outcome]] = {}
+        for result in self.results:
+            found.setdefault(result.row, {})[result.id] = result.outcome
+        made = {
+            name: declared(found[name], self._expectations_on(row))
+            for name, row in self.rows.items()
+            if name in found
+        }
+        places = [(result.row, result.id) for result in self.results]
+        return {(row, identity): made[row][identity] for row, identity in places if identity in made[row]}
+
+    def _expectations_on(self, row: RowFacts) -> list[Expectation]:
+        return [
+            one
+            for one in self.header.expectations
+            if one.when.holds_on(row=row.name, library=row.library, version=row.version, traits=row.traits)
+        ]
+
+    def sort(self) -> None:
+        """Put the results in the order of the plan; rows that run side by side give them in any order."""
+        rows = {name: place for place, name in enumerate(self.header.rows)}
+        cases = {identity: place for place, identity in enumerate(self.header.planned)}
+        self.results.sort(key=lambda result: (rows[result.row], cases[result.id]))
+
+    def judged(self) -> list[CaseResult]:
+        """Return the results with XFAIL and XPASS where expectations say so; the order is kept."""
+        made = self.declared()
+        if not made:
+            return self.results
+        return [_judged(result, made.get((result.row, result.id))) for result in self.results]
+
     def counts(self, row: str) -> Counter[Outcome]:
         """Return how many results of a row have each outcome."""
-        return Counter(result.outcome for result in self.results if result.row == row)
+        return Counter(result.outcome for result in self.judged() if result.row == row)
 
-    def failures(self, level: str | None = None) -> Iterator[CaseResult]:
-        """Yield the results that show that a requirement, of one level or any, does not hold."""
-        for result in self.results:
-            if result.outcome in FAILURES and level in (None, self.requirement_of(result).level):
+    def failures(self) -> Iterator[CaseResult]:
+        """Yield the results that show that a requirement does not hold, or that an expectation does not."""
+        for result in self.judged():
+            if result.outcome in COUNTED_AGAINST:
                 yield result
 
     def by_cell(self) -> dict[tuple[str, str], list[CaseResult]]:
         """Return the results by requirement id and row."""
         cells: dict[tuple[str, str], list[CaseResult]] = {}
-        for result in self.results:
+        for result in self.judged():
             cells.setdefault((self.header.planned[result.id], result.row), []).append(result)
         return cells
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The judgement on a report.
-
-    Attributes:
-        exit_code: 0 conformant, 1 a MUST does not hold, 2 it could not be judged.
-        headline: the judgement in one line.
-        reasons: what it rests on, one sentence each.
-    """
-
-    exit_code: int
-    headline: str
-    reasons: tuple[str, ...] = ()
-
-
-def judge(report: Report, *, strict: bool = False) -> Verdict:
-    """Return the verdict; a requirement that does not hold outweighs what could not be judged.
-
-    Args:
-        report: a report that is complete.
-        strict: count a SHOULD like a MUST.
-    """
-    failed = _failed_requirements(report, "MUST" if not strict else None)
-    doubts = tuple(_doubts(report))
-    if failed:
-        return Verdict(1, f"not conformant: {_number(failed, 'requirement')} not met", doubts)
-    if doubts:
-        return Verdict(2, "no verdict: the run does not show what was asked", doubts)
-    unsupported = _requirements_with(report, Outcome.UNSUPPORTED)
-    shoulds = _failed_requirements(report, "SHOULD")
-    notes = [f"SHOULD is not met: {', '.join(shoulds)}"] if shoulds else []
-    if unsupported:
-        declared = "conformant for the declared capabilities"
-        return Verdict(0, f"{declared}, {_number(unsupported, 'MUST')} not supported in full", tuple(notes))
-    return Verdict(0, "conformant", tuple(notes))
-
-
-def _failed_requirements(report: Report, level: str | None) -> list[str]:
-    return _unique(report.header.planned[result.id] for result in report.failures(level))
-
-
-def _requirements_with(report: Report, outcome: Outcome) -> list[str]:
-    """Return the ids of the MUST requirements that have a case with that outcome."""
-    found = (result for result in report.results if result.outcome == outcome)
-    return _unique(r.id for r in map(report.requirement_of, found) if r.level == "MUST")
-
-
-def _doubts(report: Report) -> Iterator[str]:
-    """Yield the reasons for which nobody could call this run conformant."""
-    header = report.header
-    if not report.complete:
-        yield "the run did not come to its end"
-    for name in header.rows:
-        row = report.rows.get(name)
-        if name in header.named and (row is None or not row.runs):
-            yield f"{name} was asked for and did not run: {row.reason if row else 'it was never started'}"
-        if row is not None and row.runs:
-            yield from _doubts_of_row(report, row)
-    passed = {
-        report.requirement_of(result).topic
-        for result in report.results
-        if result.outcome is Outcome.PASS and report.requirement_of(result).level == "MUST"
-    }
-    if not passed:
-        yield "no MUST passed anywhere"
-    for topic in header.topics:
-        if passed and topic not in passed:
-            yield f"no MUST of the topic {topic} passed"
-
-
-def _doubts_of_row(report: Report, row: RowFacts) -> Iterator[str]:
-    if row.deviations:
-        yield f"{row.name} is not what it says: {'; '.join(row.deviations)}"
-    results = [result for result in report.results if result.row == row.name]
-    missing = report.header.planned.keys() - {result.id for result in results}
-    not_run = len(missing) + sum(result.outcome is Outcome.NOTRUN for result in results)
-    if not_run:
-        yield f"{row.name}: {not_run} of {len(report.header.planned)} planned cases did not run"
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
-
-
-def _number(found: list[str], noun: str) -> str:
-    return f"{len(found)} {noun}" + ("s" if len(found) != 1 and noun != "MUST" else "")
+def _judged(result: CaseResult, made: Declared | None) -> CaseResult:
+    if made is None:
+        return result
+    if made.outcome is Outcome.XFAIL:
+        return replace(result, outcome=made.outcome)
+    one = made.expectation
+    which = f"every case of {one.id} passes here" if one.is_of_a_requirement else "it passes"
+    text = f"declared as {one.outcome} ({one.reason}), but {which}; remove the entry {one.id} from {one.file}"
+    return replace(result, outcome=made.outcome, message=f"{text}, or narrow its condition")

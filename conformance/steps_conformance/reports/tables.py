@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..outcomes import FAILURES, Outcome
+from ..allowances import Allowance
+from ..expectations.model import Expectation
+from ..outcomes import COUNTED_AGAINST, Outcome
 from .model import CaseResult, Report, RequirementFacts, RowFacts
 
 NOT_RUN = RowFacts("", runs=False, reason="the run ended before its turn")
@@ -21,13 +23,14 @@ class RowSummary:
 
     @property
     def state(self) -> str:
-        """``passed``, ``failed``, ``doubtful`` or ``not run``."""
+        """``passed``, ``as declared`` (fails where declared), ``failed``, ``doubtful`` or ``not run``."""
         if not self.facts.runs:
             return "not run"
-        if any(self.counts[outcome] for outcome in FAILURES):
+        if any(self.counts[outcome] for outcome in COUNTED_AGAINST):
             return "failed"
-        doubtful = self.facts.deviations or self.counts[Outcome.NOTRUN] or not self.counts[Outcome.PASS]
-        return "doubtful" if doubtful else "passed"
+        if self.facts.deviations or self.counts[Outcome.NOTRUN] or not self.counts[Outcome.PASS]:
+            return "doubtful"
+        return "as declared" if self.counts[Outcome.XFAIL] else "passed"
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Cell:
     """One requirement on one row.
 
     Attributes:
-        state: ``passed``, ``failed``, ``unsupported``, ``partly`` (passed where supported), or ``not run``.
+        state: ``passed``, ``failed``, ``unsupported``, ``partly`` (passed where supported), ``as declared``
+            (fails where that is declared), or ``not run``.
         text: counts of its outcomes, such as ``3/4``.
         title: the same in words.
     """
@@ -47,7 +51,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Failure:
-    """One case that shows that a requirement does not hold, with the rows where it does so alike."""
+    """One case that a person must look at, with the rows where it ended alike.
+
+    Attributes:
+        requirement: the requirement that it shows.
+        id: of the case; or of the requirement, where all its cases pass and are declared to fail.
+        outcome: how it ended.
+        message: why.
+        rows: where.
+    """
 
     requirement: RequirementFacts
     id: str
@@ -56,9 +68,51 @@ class Failure:
     rows: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Deviation:
+    """A requirement that is not met, as an expectation declares.
+
+    Attributes:
+        requirement: the requirement.
+        expectation: what declares it.
+        cases: the cases that failed.
+        rows: the rows where they did.
+    """
+
+    requirement: RequirementFacts
+    expectation: Expectation
+    cases: tuple[str, ...]
+    rows: tuple[str, ...]
+
+
+def deviations(report: Report) -> list[Deviation]:
+    """Return the declared deviations that were seen, those of one requirement together."""
+    grouped: dict[Expectation, list[tuple[str, str]]] = {}
+    for place, made in report.declared().items():
+        if made.outcome is Outcome.XFAIL:
+            grouped.setdefault(made.expectation, []).append(place)
+    order = {identity: place for place, identity in enumerate(report.header.planned)}
+    found = []
+    for expectation, places in grouped.items():
+        cases = sorted({identity for _, identity in places}, key=order.__getitem__)
+        rule = report.header.requirements[report.header.planned[cases[0]]]
+        found.append(Deviation(rule, expectation, tuple(cases), tuple(dict.fromkeys(r for r, _ in places))))
+    rules = {identity: place for place, identity in enumerate(report.header.requirements)}
+    return sorted(found, key=lambda one: (rules[one.requirement.id], order[one.cases[0]]))
+
+
+def declared_allowances(report: Report) -> list[tuple[Allowance, list[str]]]:
+    """Return what backends that ran are allowed by what they declare, with their names."""
+    found = [
+        (one, [name for name in rows_that_ran(report) if one.trait in report.rows[name].traits])
+        for one in report.header.allowances
+    ]
+    return [(one, rows) for one, rows in found if rows]
+
+
 def outcomes_seen(report: Report) -> list[Outcome]:
     """Return the outcomes that occur, PASS always among them."""
-    seen = {result.outcome for result in report.results} | {Outcome.PASS}
+    seen = {result.outcome for result in report.judged()} | {Outcome.PASS}
     return [outcome for outcome in Outcome if outcome in seen]
 
 
@@ -94,8 +148,10 @@ def _cell(results: list[CaseResult]) -> Cell:
     total, passed = outcomes.total(), outcomes[Outcome.PASS]
     words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "no case"
     text = f"{passed}/{total}"
-    if any(outcomes[outcome] for outcome in FAILURES):
+    if any(outcomes[outcome] for outcome in COUNTED_AGAINST):
         return Cell("failed", text, words)
+    if outcomes[Outcome.XFAIL]:
+        return Cell("as declared", text, words)
     if outcomes[Outcome.NOTRUN] or not total:
         return Cell("not run", text, words)
     if outcomes[Outcome.UNSUPPORTED]:
@@ -104,15 +160,28 @@ def _cell(results: list[CaseResult]) -> Cell:
 
 
 def failures(report: Report) -> list[Failure]:
-    """Return the failures in the order of the plan; rows with the same message stand together."""
+    """Return failures and XPASSes in the order of the plan; rows with the same message stand together.
+
+    Where a whole requirement passes that is declared to fail, that is one entry and not one for each case.
+    """
+    made = report.declared()
     grouped: dict[tuple[str, Outcome, str], list[CaseResult]] = {}
     for result in report.failures():
-        grouped.setdefault((result.id, result.outcome, result.message), []).append(result)
+        identity = result.id
+        if result.outcome is Outcome.XPASS:
+            identity = made[result.row, result.id].expectation.id
+        grouped.setdefault((identity, result.outcome, result.message), []).append(result)
     order = {identity: place for place, identity in enumerate(report.header.planned)}
     return [
-        Failure(report.requirement_of(results[0]), identity, outcome, message, tuple(r.row for r in results))
+        Failure(
+            report.requirement_of(results[0]),
+            identity,
+            outcome,
+            message,
+            tuple(dict.fromkeys(result.row for result in results)),
+        )
         for (identity, outcome, message), results in sorted(
-            grouped.items(), key=lambda item: order[item[0][0]]
+            grouped.items(), key=lambda item: order[item[1][0].id]
         )
     ]
 

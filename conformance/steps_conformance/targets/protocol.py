@@ -48,8 +48,8 @@ class TargetStep(Protocol):
 class Target(Protocol):
     """An implementation under test.
 
-    It gets inputs only, never an expected value. Its own errors leave it as Refusal; any other
-    exception counts as a fault.
+    It gets inputs only, never an expected value. Its own errors leave it as Refusal; any other exception
+    counts as a fault. It may also have what DeclaresDeviations says.
     """
 
     @property
@@ -79,6 +79,15 @@ class Target(Protocol):
 
     def make(self, description: Description) -> TargetStep:
         """Return the step of that description, or raise Refusal."""
+        ...
+
+
+class DeclaresDeviations(Protocol):
+    """A target that knows where it does not hold, and says so in an expectation file of its own."""
+
+    @property
+    def expectations(self) -> str:
+        """The absolute path of the file, such as ``str(Path(__file__).with_name("expectations.toml"))``."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from steps_conformance.targets.protocol import Description, Refusal
@@ -48,3 +49,8 @@ boastful = PlantedTarget(capabilities=frozenset({"telepathy"}))
 changing = PlantedTarget(digest=f"{os.getpid():064}")
 hashless = PlantedTarget()
 del hashless.hash
+# with an expectation file of its own
+declaring = PlantedTarget()
+declaring.expectations = str(Path(__file__).with_name("expectations.toml"))  # type: ignore[attr-defined]
+astray = PlantedTarget()
+astray.expectations = "expectations.toml"  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The commands of `steps-conformance`, one module each, and what they share."""
