@@ -20,6 +20,7 @@ from ..graph_documents import (
     parameter,
     step_node,
 )
+from ..graph_samples import DECAYED, LARS, TRAINED
 from ..oracle.samples import sample, steady, whole_numbers
 from ..run import Run
 from ..targets.protocol import Description
@@ -30,56 +31,6 @@ CLIP = description("GradientClippingStep", variant="global", threshold=0.5)
 ADAM = description("AdamStep", learning_rate=0.125)
 NEGATIVE = graph(node("n", "negative", "gradients"))
 CONSTRAINT = description("ConstraintStep", constraint="nonnegative")
-
-DECAYED = both(
-    step_node(
-        "clipped",
-        described("GradientClippingStep", variant="global", threshold=parameter("limit")),
-        "gradients",
-    ),
-    node("decay", "multiply", "share", "weights"),
-    node("sum", "add", "clipped", "decay"),
-    node("out", "negative", "sum"),
-    parameters={"share": 0.25, "limit": 1.0},
-)
-LARS = both(
-    node("decay", "multiply", "share", "weights"),
-    node("d", "add", "gradients", "decay"),
-    node("w", "norm", "weights", over="leaf"),
-    node("g", "norm", "d", over="leaf"),
-    node("w_moves", "greater", "w", 0.0),
-    node("g_moves", "greater", "g", 0.0),
-    node("moves", "logical_and", "w_moves", "g_moves"),
-    node("trusted", "multiply", "trust", "w"),
-    node("ratio", "divide", "trusted", "g"),
-    node("factor", "where", "moves", "ratio", 1.0),
-    node("scaled", "multiply", "factor", "d"),
-    node("m", "trace", "scaled", decay=parameter("momentum")),
-    node("minus", "negative", "rate"),
-    node("out", "multiply", "minus", "m"),
-    parameters={"rate": 0.125, "trust": 0.5, "momentum": 0.75, "share": 0.0625},
-)
-SIGN_DESCENT = graph(
-    node("m", "trace", "gradients", decay=0.5),
-    node("s", "sign", "m"),
-    node("out", "multiply", "s", -0.25),
-)
-TRAINED: dict[str, Document] = {
-    "decayed": DECAYED,
-    "lars": LARS,
-    "sign-descent": SIGN_DESCENT,
-    "adam-on-clipped": both(
-        step_node("clipped", CLIP, "gradients"),
-        step_node(
-            "out", description("AdamStep", learning_rate=0.125, weight_decay=0.25), "clipped", "weights"
-        ),
-    ),
-    "two-optimizers": graph(
-        step_node("first", ADAM, "gradients"),
-        step_node("second", description("SGDStep", momentum=0.5), "gradients"),
-        node("out", "add", "first", "second"),
-    ),
-}
 
 
 def leaves_of(dtype: str, seed: int) -> dict[str, Any]:

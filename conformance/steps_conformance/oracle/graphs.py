@@ -4,6 +4,7 @@ A value is a number, or a tree: exact arrays by the paths of their leaves, such 
 over the tree is a number here too.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,40 +135,17 @@ def elementwise(rule: Callable[..., Any], *operands: Value) -> Value:
     result = {}
     for path in trees[0]:
         parts = [operand[path] if isinstance(operand, dict) else operand for operand in operands]
-        shape = max((part.shape for part in parts if isinstance(part, Exact)), key=_elements)
+        # Of the same rank all have one shape here: reductions over units fill their unit.
+        shape = max((part.shape for part in parts if isinstance(part, Exact)), key=len)
         columns = [_broadcast(part, shape) for part in parts]
         result[path] = Exact(shape, tuple(rule(*row) for row in zip(*columns, strict=True)))
     return result
 
 
-def _elements(shape: Sequence[int]) -> tuple[int, int]:
-    product = 1
-    for length in shape:
-        product *= length
-    return product, len(shape)
-
-
 def _broadcast(part: Any, shape: tuple[int, ...]) -> list[Any]:
-    total = _elements(shape)[0]
     if not isinstance(part, Exact):
-        return [part] * total
-    if part.shape == shape:
-        return list(part.values)
-    if not part.shape:
-        return list(part.values) * total
-    strides: list[int] = []
-    step = 1
-    for length in reversed(part.shape):
-        strides.insert(0, 0 if length == 1 else step)
-        step *= length
-    values = []
-    for position in range(total):
-        place, rest = 0, position
-        for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-            rest, index = divmod(rest, length)
-            place += index * stride
-        values.append(part.values[place])
-    return values
+        return [part] * math.prod(shape)
+    return list(part.values) if part.shape == shape else [part.values[0]] * math.prod(shape)
 
 
 def _zeros(value: Value) -> Value:

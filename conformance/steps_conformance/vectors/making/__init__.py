@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..model import Vector
-from . import adam, centering, chain, clipping, constraint, descent, rmsprop, scaling, trees
+from . import adam, centering, chain, clipping, constraint, custom, descent, rmsprop, scaling, trees
 
 MAKERS: dict[str, Callable[[], list[Vector]]] = {
     "adam": adam.vectors,
@@ -11,6 +11,7 @@ MAKERS: dict[str, Callable[[], list[Vector]]] = {
     "chain": chain.vectors,
     "clipping": clipping.vectors,
     "constraint": constraint.vectors,
+    "custom": custom.vectors,
     "descent": descent.vectors,
     "rmsprop": rmsprop.vectors,
     "scaling": scaling.vectors,
