@@ -15,6 +15,7 @@ from steps_core import (
     ConstantSchedule,
     ConstraintStep,
     CosineSchedule,
+    CustomStep,
     ExponentialSchedule,
     GradientClippingStep,
     LinearSchedule,
@@ -28,6 +29,7 @@ from steps_core import (
     SkipNonFiniteStep,
     WarmupSchedule,
     WeightDecayStep,
+    graph,
 )
 
 Broken = tuple[Any, type[Exception], str]
@@ -57,6 +59,13 @@ RULES: dict[str, list[Broken]] = {
     "decay": [*GIVEN, *by_value("must be at least 0 and below 1", -0.1, 1, 1.0, 1.5, INF)],
     "amount": [*GIVEN, *by_value("must be a finite number of at least 0", -1e-9, INF, -INF)],
     "floor": [*NUMBER, *by_value("must be a finite number of at least 0", -1e-9, INF)],
+    "graph": by_type("must be a Graph", None, "graph", len, AdamStep(), {}),
+    "signature": [
+        *by_type("must be a text such as", 1, {}),
+        *by_value("must be a text such as", "gradients", ["gradients"], [["a"], ["b"]]),
+        *by_value("the placeholders of the graph", "(gradients)", [["g", "w"]]),
+    ],
+    "overrides": by_type("must be a mapping of names to values", 1, "a", ["a"]),
     "threshold": [*NUMBER, *by_value("must be a number of at least 0", -1.0, -INF)],
     "positive": [*GIVEN, *by_value("must be a finite number above 0", 0, -1.0, INF)],
     "bound": NUMBER,
@@ -133,6 +142,11 @@ ARGUMENTS: list[tuple[type, dict[str, Any], dict[str, str]]] = [
     (MonitorStep, {}, PORTS),
     (SkipNonFiniteStep, {"inner": AdamStep()}, {"inner": "inner", **PORTS}),
     (MaskedStep, {"inner": AdamStep(), "mask": True}, {"inner": "inner", "mask": "mask", **PORTS}),
+    (
+        CustomStep,
+        {"graph": graph(lambda g: -g)},
+        {"graph": "graph", "graph_signature": "signature", "overrides": "overrides", **PORTS},
+    ),
     (ConstraintStep, {"constraint": "nonnegative"}, {"constraint": "constraint", **PORTS}),
     (ConstraintStep, {"constraint": "box", "lower": 0.0}, {"lower": "bound", "upper": "bound"}),
     (ConstraintStep, {"constraint": "norm-ball"}, {"radius": "positive", "unit_axis": "axis"}),

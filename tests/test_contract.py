@@ -57,6 +57,7 @@ NEGATES = {
 }
 
 BY_POSITION = {
+    "CustomStep": ["graph", "graph_signature", "overrides"],
     "ConstraintStep": ["constraint"],
     "SkipNonFiniteStep": ["inner"],
     "MaskedStep": ["inner", "mask"],

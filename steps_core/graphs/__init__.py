@@ -1,7 +1,5 @@
 """Graphs: custom steps made of steps and operations, traced from a function or read from JSON.
 
-from steps_core import CustomStep, GradientClippingStep, graph
-
 @graph
 def decayed(gradients, weights, *, weight_decay=1e-4, threshold=1.0):
     clipped = GradientClippingStep(variant="global", threshold=threshold)(gradients)

@@ -1,19 +1,16 @@
 """Graphs for people: as text that reads like the function, and as a Mermaid flow chart."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..contract import Step
 from ..deferred import Entries, Reference, Template
 from ..descriptions import options_beyond_defaults
-from .model import Node, StepNode, dependencies
+from .model import GraphData, Node, StepNode, dependencies
 from .stateful import STATEFUL_NAMES
 
-if TYPE_CHECKING:
-    from .graph import Graph
 
-
-def text(graph: "Graph") -> str:
+def text(graph: GraphData) -> str:
     """Return signature, hyper-parameters and nodes, one a line."""
     parameters = [f"{parameter.name}={parameter.default!r}" for parameter in graph.parameters]
     head = ", ".join([*graph.placeholders, *(["*", *parameters] if parameters else [])])
@@ -59,7 +56,7 @@ def _shown(value: Any) -> str:
     return str(value.name) if "\n" in shown and hasattr(value, "name") else shown
 
 
-def mermaid(graph: "Graph") -> str:
+def mermaid(graph: GraphData) -> str:
     """Return the flow chart: placeholders round, hyper-parameters slanted, nodes in boxes."""
     places = _places(graph)
     lines = ["flowchart TD"]
@@ -73,7 +70,7 @@ def mermaid(graph: "Graph") -> str:
     return "\n".join(lines)
 
 
-def _places(graph: "Graph") -> dict[str, str]:
+def _places(graph: GraphData) -> dict[str, str]:
     names: Iterable[str] = [
         *graph.placeholders,
         *(parameter.name for parameter in graph.parameters),

@@ -10,12 +10,12 @@ from ..contract import Step
 from ..deferred import is_deferred
 from ..errors import ArgumentTypeError, UnknownNameError, refusal
 from .drawing import mermaid, text
-from .model import Node, OperationNode, Parameter, StepNode, Structure, check_structure
+from .model import GraphData, OperationNode, Parameter, StepNode, Structure, check_structure
 from .plan import Plan, make_plan
 
 
 @dataclass(frozen=True, repr=False)
-class Graph:
+class Graph(GraphData):
     """A graph of steps and operations: what `CustomStep` runs. It never changes.
 
     Made by the decorator `graph` from a function, or by `Graph.from_json`.
@@ -46,12 +46,6 @@ class Graph:
             return negative
     """
 
-    placeholders: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    nodes: tuple[Node, ...]
-    output: str
-    name: str = "graph"
-    negates: bool | None = None
     _structure: Structure = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -131,7 +125,7 @@ class Graph:
         """
         from .json_form import read
 
-        return read(document)
+        return read(document)  # type: ignore[return-value]
 
     @staticmethod
     def json_schema() -> dict[str, Any]:

@@ -6,18 +6,15 @@ Only the operations of this package and the steps that `build` knows have names 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import checks
 from ..building import built_options, built_step, built_value, check_level
 from ..descriptions import described
 from ..errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
-from .model import MOST_NODES, Input, Node, OperationNode, Parameter, StepNode
+from .model import MOST_NODES, GraphData, Input, Node, OperationNode, Parameter, StepNode
 from .operations import OPERATIONS
 from .stateful import STATEFUL, STATEFUL_NAMES
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 FORMAT = "steps-core-graph"
 VERSION = 1
@@ -26,7 +23,7 @@ _TOP = ("format", "version", "name", "placeholders", "parameters", "nodes", "out
 _WAY_OUT = "pass what Graph.to_json() wrote"
 
 
-def document_of(graph: "Graph") -> dict[str, Any]:
+def document_of(graph: GraphData) -> dict[str, Any]:
     """Return a graph as JSON values."""
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -61,7 +58,7 @@ def _without_empty(form: dict[str, Any], options: dict[str, Any]) -> dict[str, A
     return {**form, "options": options} if options else form
 
 
-def read(document: str | bytes | Mapping[str, Any]) -> "Graph":
+def read(document: str | bytes | Mapping[str, Any]) -> GraphData:
     """Return the graph that a document holds."""
     return graph_of(_parsed(document) if isinstance(document, (str, bytes)) else document, "graph", 0)
 
@@ -90,7 +87,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON; numbers are written as hexadecimal texts")
 
 
-def graph_of(document: Any, path: str, level: int) -> "Graph":
+def graph_of(document: Any, path: str, level: int) -> GraphData:
     """Return the graph that parsed JSON holds, so many levels deep in another description."""
     from .graph import Graph
 

@@ -79,6 +79,18 @@ class OperationNode:
 Node = StepNode | OperationNode
 
 
+@dataclass(frozen=True, repr=False)
+class GraphData:
+    """The data of a graph; `Graph` adds what can be done with it."""
+
+    placeholders: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    nodes: tuple[Node, ...]
+    output: str
+    name: str = "graph"
+    negates: bool | None = None
+
+
 @dataclass(frozen=True)
 class Structure:
     """A graph's nodes by name and in an order in which each comes after its inputs."""

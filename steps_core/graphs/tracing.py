@@ -19,7 +19,7 @@ from .stateful import STATEFUL_NAMES
 
 _CURRENT: ContextVar["Trace | None"] = ContextVar("current trace", default=None)
 
-_WAY_OUT = "compute with the operations of steps_core.graphs; where(condition, x, y) chooses"
+_WAY_OUT = "compute with the functions of graphs, such as where(condition, x, y)"
 
 
 class Symbol(Deferred):
@@ -254,7 +254,7 @@ def graph(
 
     The function's one or two positional arguments are gradients and weights, under any names; its
     keyword-only arguments are hyper-parameters, each with a default. Inside, operators and the functions
-    of `steps_core.graphs` compute; a step called on a value, ``AdamStep()(gradients)``, gives its
+    of `graphs` compute; a step called on a value, ``AdamStep()(gradients)``, gives its
     gradients alone; a step made with a hyper-parameter, ``AdamStep(learning_rate=rate)``, is made when
     the hyper-parameter has its value.
 
