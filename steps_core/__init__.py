@@ -43,6 +43,7 @@ from .steps import (
     WeightDecayStep,
 )
 from .trees import register_container
+from .tunable import Tunable
 from .updates import apply_updates
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "StepResult",
     "StepsError",
     "TreeMismatchError",
+    "Tunable",
     "UnknownNameError",
     "WarmupSchedule",
     "WeightDecayStep",

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from . import checks
 from .contract import Step
 from .errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
 from .masks import mask_from_description
 from .schedules import SCHEDULES
 from .steps import STEPS
 from .steps.chain import NAMED_SLOTS, ChainedStep
+from .tunable import Tunable
 
 _MOST_LEVELS = 100
 
@@ -90,6 +92,9 @@ def _built_value(value: Any, path: str, level: int) -> Any:
         return tuple(_built_value(entry, f"{path}[{index}]", level + 1) for index, entry in enumerate(value))
     if isinstance(value, Mapping) and set(value) == {"float"}:
         return _built_float(value["float"], path)
+    if isinstance(value, Mapping) and set(value) == {"tunable"}:
+        place = f"{path}['tunable']"
+        return Tunable(checks.number(place, _built_value(value["tunable"], place, level + 1)))
     if isinstance(value, Mapping) and set(value) == {"mask"}:
         return mask_from_description(value["mask"], path)
     if isinstance(value, Mapping) and "schedule" in value:
