@@ -53,7 +53,8 @@ class StepLike(Protocol):
 class Step(ABC):
     """One gradient-processing step: options that never change, checked when it is made.
 
-    A step holds no state, so one object may serve many models.
+    A step holds no state, so one object may serve many models. Every option that is a number may also be
+    a `Tunable`, which stands in the state and can be replaced between calls.
 
     Args:
         set_breakpoint: stop in the debugger (``sys.breakpointhook``) at each call. Default False.

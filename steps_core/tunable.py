@@ -22,24 +22,25 @@ AnyStep = TypeVar("AnyStep")
 class Tunable:
     """A number that stands in a step's state, where it can be replaced between calls without compiling again.
 
-    option at call t = state[name of the option], which starts as float32(value)
+    option = state[name of the option] at each call; at first float32(value)
 
     A step takes it wherever an option is a number: ``AdamStep(learning_rate=Tunable(1e-3))``. Its state
-    then has one more entry, a 0-d float32 array named like the option. Where the state has an entry of
-    that name already (momentum of SGD and RMSProp) it is named ``momentum_option``. A call returns the
-    entry as it got it; whoever replaces it does so by a 0-d float32 array of the same library. A
-    replacement is not checked against the option's rule, because that would ask the device for its value.
+    then has one more entry, a 0-d float32 array named like the option, or ``momentum_option`` where the
+    state has a momentum already (SGD and RMSProp). A call returns the entry as it got it. A replacement
+    is a 0-d float32 array of the same library; it is not checked against the option's rule, because that
+    would ask the device for its value.
 
     What follows from an option alone is settled when the step is made, as if the number could become
-    anything: ``weight_decay=Tunable(0.0)`` needs weights, and whether a step negates follows from the sign
-    of the first value.
+    anything: ``weight_decay=Tunable(0.0)`` needs weights. Whether a step negates follows from the first
+    value.
 
-    Results are those of the plain number, bit for bit where it is a float32 number and no other option
-    is multiplied by it; within 2 ulps elsewhere (rates times decays, Adam's bias corrections).
+    Where the number is one of float32, results equal those of the plain number: exactly, but for the
+    terms that hold a rate times a decay, or the bias corrections of Adam, which are within 2 ulps. Other
+    numbers are rounded: 0.999 moves 1 - beta2 by 1 part in 78,000. A subnormal number counts as 0 where
+    the library flushes those.
 
     Args:
-        value: the first value, in the unit of its option: a number that float32 can hold, or infinity. It
-            keeps its digits here; the state rounds it to float32. No default.
+        value: the first value, in the unit of its option: a number or infinity.
 
     Raises:
         ArgumentTypeError: value is no number.
