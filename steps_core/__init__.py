@@ -46,6 +46,7 @@ from .steps import (
     WeightDecayStep,
 )
 from .trees import register_container
+from .tunable import Tunable
 from .updates import apply_updates
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "StepResult",
     "StepsError",
     "TreeMismatchError",
+    "Tunable",
     "UnknownNameError",
     "WarmupSchedule",
     "WeightDecayStep",

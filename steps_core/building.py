@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from . import checks
 from .contract import Step
 from .deferred import Reference
 from .errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
@@ -13,6 +14,7 @@ from .schedules import SCHEDULES
 from .steps import STEPS
 from .steps.chain import NAMED_SLOTS, ChainedStep
 from .steps.custom import CustomStep
+from .tunable import Tunable
 
 _MOST_LEVELS = 100
 _LEVELS_OF_A_GRAPH = 4  # It takes as many of Python's frames as that many nested lists.
@@ -132,6 +134,9 @@ def built_value(value: Any, path: str, level: int) -> Any:
         return tuple(built_value(entry, f"{path}[{index}]", level + 1) for index, entry in enumerate(value))
     if isinstance(value, Mapping) and set(value) == {"float"}:
         return _built_float(value["float"], path)
+    if isinstance(value, Mapping) and set(value) == {"tunable"}:
+        place = f"{path}['tunable']"
+        return Tunable(checks.number(place, built_value(value["tunable"], place, level + 1)))
     if isinstance(value, Mapping) and set(value) == {"mask"}:
         return mask_from_description(value["mask"], path)
     if isinstance(value, Mapping) and set(value) == {"parameter"}:

@@ -122,7 +122,12 @@ def scalar_for(xp: Namespace, value: Scalar, leaf: Array) -> Scalar:
             rule, way_out = f"fit {form.name}, which the leaf is computed in", "use float64 gradients"
             raise refusal(ArgumentError, "a rate, scale, decay or epsilon", rule, value, way_out)
         return value
-    return in_real_dtype(xp, on_device_of(leaf, value), leaf)
+    return cast_for(xp, value, leaf)
+
+
+def cast_for(xp: Namespace, value: Scalar, leaf: Array) -> Scalar:
+    """Return a number as it is, a 0-d array in the format of a leaf's magnitude, on its device."""
+    return value if isinstance(value, float) else in_real_dtype(xp, on_device_of(leaf, value), leaf)
 
 
 def on_device_of(leaf: Array, value: Array) -> Array:

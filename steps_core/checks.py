@@ -129,7 +129,7 @@ def only_known(argument: str, given: Sequence[str], known: Sequence[str]) -> Non
             )
 
 
-def nesterov_has_momentum(nesterov: bool, momentum: float) -> None:
+def nesterov_has_momentum(nesterov: bool, momentum: Any) -> None:
     """Refuse nesterov without momentum, which would do nothing."""
     if nesterov and momentum == 0:
         raise refusal(

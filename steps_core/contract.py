@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from . import checks
 from .breakpoints import stop_here
@@ -16,6 +16,16 @@ from .metadata import Metadata
 from .namespaces import quiet
 from .state import State, StateView
 from .trees import Tree
+from .tunable import (
+    Tunable,
+    as_held,
+    entry_names,
+    given_tunables,
+    in_float32,
+    initial_entries,
+    read_entries,
+    with_options,
+)
 
 
 class StepResult(NamedTuple):
@@ -44,12 +54,16 @@ class StepLike(Protocol):
 class Step(Deferrable, ABC):
     """One gradient-processing step: options that never change, checked when it is made.
 
-    A step holds no state, so one object may serve many models.
+    A step holds no state, so one object may serve many models. Every option that is a number may also be
+    a `Tunable`, which stands in the state and can be replaced between calls.
 
     Args:
         set_breakpoint: stop in the debugger (``sys.breakpointhook``) at each call. Default False.
         metadata: anything a user attaches; read-only, not part of equality. Default empty.
     """
+
+    tunable_entries: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Each tunable option with the name of its state entry; a step that has some sets its own."""
 
     set_breakpoint: bool = field(default=False, repr=False)
     metadata: Mapping[Any, Any] = field(default_factory=Metadata, compare=False, repr=False)
@@ -58,7 +72,22 @@ class Step(Deferrable, ABC):
         """Check and normalise the options."""
         stops = False if self.set_breakpoint is None else self.set_breakpoint
         self._set(set_breakpoint=checks.flag("set_breakpoint", stops), metadata=Metadata(self.metadata))
+        tunables = given_tunables(self)
+        if tunables:
+            self._check_tunables(tunables)
+        else:
+            self._check_options()
+
+    def _check_tunables(self, tunables: dict[str, Tunable]) -> None:
+        self._set(**{name: option.value for name, option in tunables.items()})
+        self._set(tunable_entries=entry_names(tunables, ()))
         self._check_options()
+        tunables = {name: Tunable(getattr(self, name)) for name in tunables}
+        self._set(**{name: in_float32(option.value) for name, option in tunables.items()})
+        with as_held():
+            self._check_options()
+        self._set(**tunables)
+        self._set(tunable_entries=entry_names(tunables, self.own_keys))
 
     @abstractmethod
     def _check_options(self) -> None:
@@ -84,13 +113,26 @@ class Step(Deferrable, ABC):
         return False
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
-        """The entries of the state; none for a stateless step."""
+    def own_keys(self) -> tuple[str, ...]:
+        """The entries of the state beside those of tunable options; none for a stateless step."""
         return ()
 
-    def initial_state(self, weights: Leaves) -> State:
-        """Return the first state for opened weights; ``{}`` for a stateless step."""
+    def own_state(self, weights: Leaves) -> State:
+        """Return the first value of these entries for opened weights; ``{}`` for a stateless step."""
         return {}
+
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        """The entries of the state."""
+        if not self.tunable_entries:
+            return self.own_keys
+        return (*self.own_keys, *(entry for _, entry in self.tunable_entries))
+
+    def initial_state(self, weights: Leaves) -> State:
+        """Return the first state for opened weights."""
+        if not self.tunable_entries:
+            return self.own_state(weights)
+        return {**self.own_state(weights), **initial_entries(self, weights)}
 
     @abstractmethod
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
@@ -99,7 +141,7 @@ class Step(Deferrable, ABC):
         Args:
             call: what the steps of this call share.
             gradients: wide leaves, as the step before left them.
-            state: this step's own state.
+            state: this step's own entries of the state.
         """
 
     def init(self, weights: Tree) -> State:
@@ -163,7 +205,11 @@ class Step(Deferrable, ABC):
         if self.needs_weights and call.weights is None:
             raise missing_weights(self)
         state.require(self.state_keys)
-        return self.advance(call, gradients, state)
+        if not self.tunable_entries:
+            return self.advance(call, gradients, state)
+        options, entries, own = read_entries(self, call, state)
+        values, new_state = with_options(self, options).advance(call, gradients, own)
+        return values, {**new_state, **entries}
 
     def describe(self) -> dict[str, Any]:
         """Return ``{"step": name, "options": {...}}``: JSON, from which `build` makes an equal step.

@@ -21,6 +21,7 @@ from steps_core import (
     SGDStep,
     SkipNonFiniteStep,
     Step,
+    Tunable,
     WarmupSchedule,
     WeightDecayStep,
     graph,
@@ -103,6 +104,15 @@ SAMPLES: dict[str, Step] = {
     "unit norm": ConstraintStep("unit-norm"),
     "graph": CustomStep(decayed, weight_decay=0.5),
     "graph with everything": CustomStep(everything_once, decay=0.25),
+    "clip relative, tunable": GradientClippingStep(
+        variant="per-weight-relative", threshold=Tunable(0.5), epsilon=Tunable(2.0**-10)
+    ),
+    "adam, tunable": AdamStep(
+        learning_rate=Tunable(0.1), beta1=Tunable(0.9), epsilon=Tunable(1e-6), weight_decay=Tunable(0.01)
+    ),
+    "masked and skipped, tunable": MaskedStep(
+        SkipNonFiniteStep(SGDStep(learning_rate=CosineSchedule(0.1, 10), momentum=Tunable(0.9))), has_axes
+    ),
     "empty chain": ChainedStep(),
     "chain": ChainedStep(
         MonitorStep(),

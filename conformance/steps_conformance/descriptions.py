@@ -10,7 +10,8 @@ def description(name: str, /, **options: Any) -> Description:
 
     Args:
         name: the step's class name.
-        options: floats, whole numbers, bools, texts, None, tuples, or descriptions of steps and schedules.
+        options: floats, whole numbers, bools, texts, None, tuples, or descriptions of steps, schedules and
+            tunable options.
     """
     return {"step": name, "options": {key: encoded(value) for key, value in options.items()}}
 
@@ -18,6 +19,11 @@ def description(name: str, /, **options: Any) -> Description:
 def schedule(name: str, /, **options: Any) -> Description:
     """Return the description of a schedule."""
     return {"schedule": name, "options": {key: encoded(value) for key, value in options.items()}}
+
+
+def tunable(value: float) -> Description:
+    """Return the description of a tunable option: a number that the state holds under the option's name."""
+    return {"tunable": encoded(value)}
 
 
 def chain(*steps: Description | None) -> Description:
@@ -33,7 +39,7 @@ def encoded(value: Any) -> Any:
         return [encoded(item) for item in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, dict) and ("step" in value or "schedule" in value):
+    if isinstance(value, dict) and value.keys() & {"step", "schedule", "tunable"}:
         return value
     raise TypeError(
         f"an option must be a number, text, bool, None, tuple or description, "

@@ -1,6 +1,6 @@
 """A graph with values for its hyper-parameters: every step made, every order settled, ready to run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,10 +15,12 @@ from ..packets import in_order_of
 from ..state import State, StateView, scalar_like
 from ..steps.nesting import advance_inner, errors_in, initial_inner_state
 from ..trees import flatten
+from ..tunable import Tunable
 from .model import Input, Node, OperationNode, Parameter, StepNode, Structure
 from .operations import NUMBER, OPERATIONS, SCALAR, TREE, Kind
 from .signs import AmbiguousSignError, negates, sign_error
 from .stateful import STATEFUL_NAMES, Counter
+from .tunables import Loans, initial_entries, lent, place_of, read_entries, returned
 from .values import Scalar, TreeValue, Value, opened_as, tree_value
 
 _PASSES_ON = ("extract_streams", "merge_streams")
@@ -35,6 +37,8 @@ class Plan:
         steps: the steps of their nodes, by name.
         options: the checked options of operations, by node.
         output: the name of the result.
+        tunables: the tunable hyper-parameters and their first values.
+        loans: by node, what of these its step's options use.
         first: how many of the nodes the state depends on.
         negates: whether the result is to be added to the weights.
         constrains: whether the result keeps weights in a set.
@@ -46,6 +50,8 @@ class Plan:
     steps: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
     output: str
+    tunables: Mapping[str, float]
+    loans: Mapping[str, Loans]
     first: int
     negates: bool
     constrains: bool
@@ -59,14 +65,16 @@ class Plan:
         wide = _widened(weights)
         given = tree_value(weights, wide, is_given=True)
         call = Call(weights, weights, wide)
-        state: State = {}
+        state: State = initial_entries(self.tunables, weights)
         values: dict[str, Value] = {**self.numbers, **dict.fromkeys(self.placeholders, given)}
+        values |= {name: Scalar(entry) for name, entry in state.items()}
         with quiet(weights.xp):
             for node in self.nodes[: self.first]:
                 with errors_in(node.name, node.title):
                     if isinstance(node, StepNode):
                         subject = self._subject(node, call, values)
-                        state[node.name] = initial_inner_state(self.steps[node.name], _own_leaves(subject))
+                        first = initial_inner_state(self.steps[node.name], _own_leaves(subject))
+                        state[node.name] = returned(first, self.loans.get(node.name, ()))
                         values[node.name] = (
                             Scalar(scalar_like(weights, 0.0, "float32"))
                             if node.kind is Counter
@@ -85,7 +93,8 @@ class Plan:
             values[self.placeholders[1]] = tree_value(
                 _without_partners(call.given_weights, call.weights), call.weights, is_given=True
             )
-        new_state: State = {}
+        new_state: State = read_entries(self.tunables, call, state)
+        values |= {name: Scalar(entry) for name, entry in new_state.items()}
         for node in self.nodes:
             with errors_in(node.name, node.title):
                 if isinstance(node, StepNode):
@@ -101,14 +110,19 @@ class Plan:
     def _stepped(
         self, node: StepNode, call: Call, values: Mapping[str, Value], state: StateView
     ) -> tuple[Value, Any]:
-        step, entry = self.steps[node.name], state.child(node.name)
+        step, loans = self.steps[node.name], self.loans.get(node.name, ())
+        entry = state.child(node.name)
+        if loans:
+            entry = StateView(lent(entry.value, loans, values), entry.path)
         subject = self._subject(node, call, values)
         if not isinstance(subject, TreeValue):
-            return _stepped_scalar(step, call, subject, entry)
+            scalar, new_state = _stepped_scalar(step, subject, entry)
+            return scalar, returned(new_state, loans)
         weights = values[str(node.inputs[1])] if len(node.inputs) == 2 else None
         assert weights is None or isinstance(weights, TreeValue)
         inner = _inner_call(call, subject, weights)
         results, new_state = advance_inner(step, inner, subject.values, entry)
+        new_state = returned(new_state, loans)
         if node.kind is Counter:
             return Scalar(results[0]), new_state
         return tree_value(subject.leaves, results), new_state
@@ -137,7 +151,7 @@ def _own_leaves(value: Value) -> Leaves:
     return open_tree(value.array if isinstance(value, Scalar) else None, "value")
 
 
-def _stepped_scalar(step: Step, call: Call, value: Value, state: StateView) -> tuple[Value, State]:
+def _stepped_scalar(step: Step, value: Value, state: StateView) -> tuple[Value, State]:
     """Return what an operation with a state makes of a scalar."""
     array = value.array if isinstance(value, Scalar) else _filled(value, state)
     opened = open_tree(array, "value")
@@ -228,9 +242,12 @@ def make_plan(
             names node, option and hyper-parameter.
     """
     kinds: dict[str, Kind] = dict.fromkeys(placeholders, TREE)
-    kinds |= {parameter.name: NUMBER for parameter in parameters}
-    numbers = dict(values)
+    tunables = {name: value.value for name, value in values.items() if isinstance(value, Tunable)}
+    kinds |= {parameter.name: SCALAR if parameter.name in tunables else NUMBER for parameter in parameters}
+    numbers = {**values, **tunables}  # Tunable ones by their first values.
+    moving = set(tunables)
     steps: dict[str, Any] = {}
+    loans: dict[str, Loans] = {}
     options: dict[str, Mapping[str, Any]] = {}
     for name in structure.order:
         node = structure.nodes[name]
@@ -238,14 +255,17 @@ def make_plan(
         with _naming(name):
             if isinstance(node, StepNode):
                 kinds[name] = _step_kind(node, inputs)
-                steps[name] = _made(node, kinds, numbers)
+                steps[name] = _made(node, kinds, numbers, moving)
+                loans[name] = _loans(node, steps[name], moving)
                 _check_weights(node, steps[name])
             else:
                 operation = OPERATIONS[node.operation]
                 options[name] = operation.checked(dict(node.options))
-                _check_numbers(node, inputs, numbers, parameters)
+                _check_numbers(node, numbers, parameters)
                 kinds[name] = operation.kind(inputs, options[name])
-                if kinds[name].shape == "number":
+                if all(value in numbers or not isinstance(value, str) for value in node.inputs):
+                    if any(value in moving for value in node.inputs):
+                        moving.add(name)
                     operands = [_value_of(value, numbers) for value in node.inputs]
                     numbers[name] = operation.evaluate(_NO_CALL, operands, options[name])
     if kinds[output] != TREE:
@@ -255,11 +275,13 @@ def make_plan(
     constrains = _check_constraints(structure, output, steps)
     return Plan(
         placeholders=placeholders,
-        numbers=numbers,
+        numbers={name: value for name, value in numbers.items() if name not in moving},
         nodes=nodes,
         steps=steps,
         options=options,
         output=output,
+        tunables=tunables,
+        loans={name: places for name, places in loans.items() if places},
         first=max((i for i, node in enumerate(nodes, start=1) if isinstance(node, StepNode)), default=0),
         negates=_negates(structure, placeholders, output, numbers, steps, declared),
         constrains=constrains,
@@ -293,20 +315,29 @@ def _step_kind(node: StepNode, inputs: Sequence[Kind]) -> Kind:
     return TREE
 
 
-def _made(node: StepNode, kinds: Mapping[str, Kind], numbers: Mapping[str, Any]) -> Any:
-    """Return the node's step, with the values of the hyper-parameters that its options name."""
+def _made(
+    node: StepNode, kinds: Mapping[str, Kind], numbers: Mapping[str, Any], moving: Collection[str]
+) -> Any:
+    """Return the node's step, with the values of the hyper-parameters that its options name.
+
+    An option that follows from a tunable hyper-parameter is tunable too.
+    """
     if not isinstance(node.step, Template):
         return node.step
     for option, name in node.references():
-        if kinds[name].shape != "number":
+        if name not in numbers:
             place = f"option {'.'.join(option)} of {node.title}"
             rule = "be a hyper-parameter, or a number computed from some"
             raise refusal(ArgumentTypeError, place, rule, f"{name} ({kinds[name]})", "pass a number")
     try:
-        return node.step.made(numbers.__getitem__)
+        return node.step.made(lambda name: Tunable(numbers[name]) if name in moving else numbers[name])
     except StepsError as error:
         error.args = (f"{error} ({_origins(node, error)})",)
         raise
+
+
+def _loans(node: StepNode, step: Any, moving: Collection[str]) -> Loans:
+    return tuple((place_of(step, option), name) for option, name in node.references() if name in moving)
 
 
 def _origins(node: StepNode, error: StepsError) -> str:
@@ -322,11 +353,9 @@ def _check_weights(node: StepNode, step: Any) -> None:
         raise refusal(ArgumentError, f"the weights of {node.title}", "be given", None, way_out)
 
 
-def _check_numbers(
-    node: OperationNode, inputs: Sequence[Kind], numbers: Mapping[str, Any], parameters: Sequence[Parameter]
-) -> None:
-    for value, kind in zip(node.inputs, inputs, strict=True):
-        if kind.shape != "number" or not isinstance(value, str):
+def _check_numbers(node: OperationNode, numbers: Mapping[str, Any], parameters: Sequence[Parameter]) -> None:
+    for value in node.inputs:
+        if value not in numbers or not isinstance(value, str):
             continue
         number = numbers[value]
         if isinstance(number, bool) and value not in {p.name for p in parameters}:

@@ -47,11 +47,11 @@ class MovingAverage(_StatefulOperation):
         )
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The average, and the counter where there is one."""
         return ("mean", "count") if self.bias_correction else ("mean",)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return an average of zeros."""
         counter = {"count": count_from_zero(weights)} if self.bias_correction else {}
         return {"mean": zeros_like(weights), **counter}
@@ -95,11 +95,11 @@ class PreviousValue(_StatefulOperation):
         pass
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The value kept."""
         return ("previous",)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return zeros."""
         return {"previous": zeros_like(weights)}
 
@@ -124,11 +124,11 @@ class Counter(_StatefulOperation):
         pass
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The counter."""
         return ("count",)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return a counter at 0."""
         return {"count": count_from_zero(weights)}
 

@@ -9,11 +9,13 @@ limit / norm may lie below the smallest normal number although x' does not, so i
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..namespaces import Array, Namespace, astype
 from .formats import FLOAT32, FLOAT64, FloatFormat, constant, format_of
-from .norms import ScaledNorm, by_range
+from .norms import ScaledNorm, as_norm, by_range, product
+
+Number = Any  # a Python float, or a 0-d array of the norm's format
 
 
 class Limit(NamedTuple):
@@ -24,18 +26,22 @@ class Limit(NamedTuple):
 
 
 def limit_norm(
-    xp: Namespace, norm: ScaledNorm, threshold: float, reference: ScaledNorm | None = None
+    xp: Namespace, norm: ScaledNorm, threshold: Number, reference: ScaledNorm | None = None
 ) -> Limit:
     """Return the limit of a norm to threshold, or to threshold times a reference norm.
 
     Args:
         norm: of any shape.
-        threshold: finite, above 0.
+        threshold: finite number above 0; or a 0-d array of norm's format, which may also be 0 or infinite.
         reference: of the same shape as norm.
     """
     form = format_of(norm.root)
     is_zero = norm.root == 0
-    mantissa, exponent = math.frexp(threshold)
+    is_number = isinstance(threshold, float)
+    mantissa, exponent = math.frexp(threshold) if is_number else (1.0, 0)
+    if not is_number:
+        limit = as_norm(xp, threshold)
+        reference = limit if reference is None else product(xp, limit, reference)
     # Array by array: some libraries multiply by a rounded reciprocal when one side is a Python number.
     share = xp.full_like(norm.root, mantissa) if reference is None else reference.root * mantissa
     quotient = share / xp.where(is_zero, 1.0, norm.root)
@@ -48,6 +54,8 @@ def limit_norm(
         )
         ratio = xp.where(reference.is_big, big, xp.where(reference.is_middle, middle, small))
     is_kept = xp.logical_or(is_zero, ratio >= 2.0**-form.smallest_normal_exponent)
+    if not is_number:
+        is_kept = xp.logical_or(is_kept, threshold == math.inf)
     return Limit(is_kept, ratio)
 
 
@@ -71,11 +79,16 @@ def _halves(power: int, most: int) -> tuple[float, float]:
     return 2.0 ** (power // 2), 2.0 ** (power - power // 2)
 
 
-def at_least(xp: Namespace, norm: ScaledNorm, floor: float) -> ScaledNorm:
+def at_least(xp: Namespace, norm: ScaledNorm, floor: Number) -> ScaledNorm:
     """Return the maximum of a norm and a number of at least 0; NaN stays NaN."""
+    form = format_of(norm.root)
+    if not isinstance(floor, float):
+        scales = (2.0**-form.big_exponent, 1.0, 2.0**-form.small_exponent)
+        is_below = norm.root < by_range(xp, norm, floor, scales)
+        least = as_norm(xp, floor)
+        return ScaledNorm(*(xp.where(is_below, new, old) for new, old in zip(least, norm, strict=True)))
     if floor == 0:
         return norm
-    form = format_of(norm.root)
     is_big, is_middle = floor > form.big_above, form.small_below <= floor <= form.big_above
     exponent = form.big_exponent if is_big else 0 if is_middle else form.small_exponent
     in_each_range = [constant(floor * 2.0**-own, form) for own in (form.big_exponent, 0, form.small_exponent)]

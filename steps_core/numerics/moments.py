@@ -1,6 +1,7 @@
 """Moving averages, their bias correction, and counters: what the states of the optimizers are made of."""
 
 import math
+from typing import Any
 
 from ..namespaces import Array, Namespace, astype
 from .formats import format_of
@@ -8,18 +9,20 @@ from .norms import squared_magnitude
 
 _LAST_COUNT = 2**31 - 1
 
+Decay = Any  # a Python float, or a 0-d array in the format of what it multiplies
+
 
 def next_count(xp: Namespace, count: Array) -> Array:
     """Return count + 1, which stays at the largest int32."""
     return xp.minimum(count, xp.full_like(count, _LAST_COUNT - 1)) + 1
 
 
-def next_average(average: Array, x: Array, decay: float) -> Array:
+def next_average(average: Array, x: Array, decay: Decay) -> Array:
     """Return decay * average + (1 - decay) * x."""
     return decay * average + (1.0 - decay) * x
 
 
-def next_second_moment(xp: Namespace, moment: Array, x: Array, decay: float) -> Array:
+def next_second_moment(xp: Namespace, moment: Array, x: Array, decay: Decay) -> Array:
     """Return decay * moment + (1 - decay) * |x|^2, at most the largest finite number."""
     return at_most_largest(xp, decay * moment + squared_magnitude(xp, x, 1.0 - decay))
 
@@ -29,14 +32,18 @@ def at_most_largest(xp: Namespace, x: Array) -> Array:
     return xp.minimum(x, xp.full_like(x, format_of(x).largest))
 
 
-def bias_correction(xp: Namespace, count: Array, decay: float) -> Array:
+def bias_correction(xp: Namespace, count: Array, decay: Decay) -> Array:
     """Return 1 - decay**count, as -expm1(count * log(decay)), which keeps its digits near 0.
 
     Args:
         count: 0-d floating array of at least 1.
         decay: at least 0 and below 1.
     """
-    log_decay = math.log(decay) if decay > 0 else -math.inf
+    if isinstance(decay, float):
+        log_decay = math.log(decay) if decay > 0 else -math.inf
+    else:
+        # Of a decay near 1, the difference to 1 is exact and holds the digits.
+        log_decay = xp.log1p(-(1.0 - decay))
     return -xp.expm1(count * log_decay)
 
 
@@ -50,7 +57,7 @@ def in_real_dtype(xp: Namespace, scalar: Array, leaf: Array) -> Array:
     return astype(xp, scalar, getattr(xp, format_of(leaf).name))
 
 
-def next_trace(trace: Array, x: Array, decay: float, *, nesterov: bool) -> tuple[Array, Array]:
+def next_trace(trace: Array, x: Array, decay: Decay, *, nesterov: bool) -> tuple[Array, Array]:
     """Return the new trace and the direction that momentum takes.
 
     trace' = decay * trace + x;  direction = trace', or x + decay * trace' with nesterov

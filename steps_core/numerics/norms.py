@@ -7,7 +7,7 @@ J. L. Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector",
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..namespaces import Array, Namespace
 from .formats import FloatFormat, format_of
@@ -37,7 +37,7 @@ def real_parts(xp: Namespace, x: Array) -> tuple[Array, ...]:
     return (x,)
 
 
-def squared_magnitude(xp: Namespace, x: Array, factor: float = 1.0) -> Array:
+def squared_magnitude(xp: Namespace, x: Array, factor: Any = 1.0) -> Array:
     """Return factor * |x|^2, which overflows only where that product does."""
     squares = [(factor * part) * part for part in real_parts(xp, x)]
     return squares[0] if len(squares) == 1 else squares[0] + squares[1]
@@ -107,6 +107,52 @@ def plain_norm(xp: Namespace, norm: ScaledNorm) -> Array:
     """Return the norm as one number; infinite where it is beyond the format."""
     form = format_of(norm.root)
     return by_range(xp, norm, norm.root, (2.0**form.big_exponent, 1.0, 2.0**form.small_exponent))
+
+
+def as_norm(xp: Namespace, value: Array) -> ScaledNorm:
+    """Return numbers of at least 0 in the form of norms."""
+    everywhere = xp.ones_like(value, dtype=xp.bool)
+    return _settled(xp, ScaledNorm(value, xp.logical_not(everywhere), everywhere))
+
+
+def product(xp: Namespace, one: ScaledNorm, other: ScaledNorm) -> ScaledNorm:
+    """Return the product of two norms: it loses digits only where it is far below every number of the format.
+
+    The roots are multiplied and the exponents added, to the nearest exponent that there is.
+    """
+    form = format_of(one.root)
+    big, mixed, small = (
+        2.0**exponent
+        for exponent in (form.big_exponent, form.big_exponent + form.small_exponent, form.small_exponent)
+    )
+    root = one.root * other.root
+    shifted = xp.where(
+        one.is_big,
+        by_range(xp, other, root, (big, 1.0, mixed)),
+        xp.where(one.is_middle, root, by_range(xp, other, root, (mixed, 1.0, small))),
+    )
+    # Two finite norms have a finite product: above every norm of finite numbers, not above infinity.
+    shifted = xp.where(xp.isfinite(root), xp.minimum(shifted, xp.full_like(root, form.largest)), shifted)
+    one_small = xp.logical_not(xp.logical_or(one.is_big, one.is_middle))
+    other_small = xp.logical_not(xp.logical_or(other.is_big, other.is_middle))
+    is_mixed = xp.logical_or(xp.logical_and(one.is_big, other_small), xp.logical_and(other.is_big, one_small))
+    is_big = xp.logical_and(xp.logical_or(one.is_big, other.is_big), xp.logical_not(is_mixed))
+    is_middle = xp.logical_or(is_mixed, xp.logical_and(one.is_middle, other.is_middle))
+    return _settled(xp, ScaledNorm(shifted, is_big, is_middle))
+
+
+def _settled(xp: Namespace, norm: ScaledNorm) -> ScaledNorm:
+    """Return a norm whose root may lie outside its range, in the range of its value."""
+    form = format_of(norm.root)
+    # Exact in the middle range. Elsewhere it may be infinite or 0, which still tells the range.
+    value = plain_norm(xp, norm)
+    is_big = value > form.big_above
+    is_middle = xp.logical_and(value >= form.small_below, xp.logical_not(is_big))
+    settled = ScaledNorm(value, is_big, is_middle)
+    scales = (2.0**-form.big_exponent, 1.0, 2.0**-form.small_exponent)
+    moved = by_range(xp, settled, value, scales)
+    passes_middle = xp.logical_or(is_middle, norm.is_middle)
+    return settled._replace(root=xp.where(passes_middle, moved, norm.root))
 
 
 def by_range(xp: Namespace, norm: ScaledNorm, x: Array, factors: tuple[float, float, float]) -> Array:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .. import checks
-from ..call import Call, Scalar, Values, on_device_of, per_kind, scalar_for
+from ..call import Call, Scalar, Values, cast_for, on_device_of, per_kind, scalar_for
 from ..elementwise import advance_leaves
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace
@@ -19,6 +19,7 @@ from ..numerics.moments import (
 from ..numerics.norms import safe_sqrt
 from ..schedules import checked_rate
 from ..state import State, StateView, count_from_zero, incremented
+from ..tunable import Number, is_always
 from .end_to_end import EndToEndStep
 from .rates import Rate, rate_at
 
@@ -29,6 +30,8 @@ class AdamScalars(NamedTuple):
     The root of v's correction is multiplied in, so that the kernel need not divide v, which could overflow.
     """
 
+    beta1: Scalar
+    beta2: Scalar
     moment_size: Array  # what m / divisor is multiplied by
     gradient_size: Array  # likewise for the gradient's own part, with nesterov
     epsilon: Array
@@ -81,13 +84,13 @@ class AdamStep(EndToEndStep):
     """
 
     learning_rate: Rate = 1e-3
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    epsilon_root: float = 0.0
+    beta1: Number = 0.9
+    beta2: Number = 0.999
+    epsilon: Number = 1e-8
+    epsilon_root: Number = 0.0
     amsgrad: bool = False
     nesterov: bool = False
-    weight_decay: float = 0.0
+    weight_decay: Number = 0.0
 
     def _check_options(self) -> None:
         self._set(
@@ -108,13 +111,14 @@ class AdamStep(EndToEndStep):
         return {**moments, "second_moment_max": True} if self.amsgrad else moments
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The counter and the moments."""
         return ("count", *self.moments)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return a counter at 0 and moments of zeros."""
-        return {**super().initial_state(weights), "count": count_from_zero(weights)}
+        # In the order of later states: torch.compile would take another order for another input.
+        return {"count": count_from_zero(weights), **super().own_state(weights)}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced moments."""
@@ -132,21 +136,24 @@ class AdamStep(EndToEndStep):
 
     def _scalars(self, xp: Namespace, leaf: Array, rate: Scalar, count: Array) -> AdamScalars:
         t = in_real_dtype(xp, on_device_of(leaf, count), leaf)
+        beta1, beta2 = cast_for(xp, self.beta1, leaf), cast_for(xp, self.beta2, leaf)
         first, following, second = (
-            bias_correction(xp, t, self.beta1),
-            bias_correction(xp, t + 1.0, self.beta1),
-            bias_correction(xp, t, self.beta2),
+            bias_correction(xp, t, beta1),
+            bias_correction(xp, t + 1.0, beta1),
+            bias_correction(xp, t, beta2),
         )
         rate = scalar_for(xp, rate, leaf)
         root = xp.ones_like(second) if self.amsgrad else xp.sqrt(second)
         size = rate * root
         return AdamScalars(
-            moment_size=size * self.beta1 / following if self.nesterov else size / first,
-            gradient_size=size * (1.0 - self.beta1) / first,
+            beta1=beta1,
+            beta2=beta2,
+            moment_size=size * beta1 / following if self.nesterov else size / first,
+            gradient_size=size * (1.0 - beta1) / first,
             epsilon=scalar_for(xp, self.epsilon, leaf) * root,
             epsilon_root=scalar_for(xp, self.epsilon_root, leaf) * (root if self.amsgrad else second),
             second_correction=second,
-            decay=rate * self.weight_decay,
+            decay=rate * cast_for(xp, self.weight_decay, leaf),
         )
 
 
@@ -159,8 +166,8 @@ def adam_kernel(
     options: AdamStep,
 ) -> tuple[Array, ...]:
     """Return the update of one leaf and its new moments, by the equations of `AdamStep`."""
-    m = next_average(moments[0], g, options.beta1)
-    v = next_second_moment(xp, moments[1], g, options.beta2)
+    m = next_average(moments[0], g, scalars.beta1)
+    v = next_second_moment(xp, moments[1], g, scalars.beta2)
     divided_by = v
     new_moments: tuple[Array, ...] = (m, v)
     if options.amsgrad:
@@ -170,6 +177,6 @@ def adam_kernel(
     update = -scalars.moment_size * quotient_or_zero(xp, m, divisor)
     if options.nesterov:
         update = update - scalars.gradient_size * quotient_or_zero(xp, g, divisor)
-    if w is not None and options.weight_decay != 0:
+    if w is not None and not is_always(options.weight_decay, 0):
         update = update - scalars.decay * w
     return update, *new_moments

@@ -108,11 +108,11 @@ class ChainedStep(Step):
         return bool(self.slots) and bool(getattr(self.slots[-1][1], "constrains", False))
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The slots that are taken."""
         return tuple(slot for slot, _ in self.slots)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return the first state of each step, by slot."""
         return {slot: initial_inner_state(step, weights) for slot, step in self.slots}
 

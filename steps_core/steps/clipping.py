@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import checks
-from ..call import Call, Values, per_kind
+from ..call import Call, Scalar, Values, cast_for, per_kind
 from ..contract import Step
 from ..namespaces import Array, Namespace, device_of
 from ..numerics.formats import constant, format_of
@@ -15,6 +15,7 @@ from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
 from ..numerics.norms import scaled_norm, square_sums
 from ..numerics.units import unit_axes_of
 from ..state import State, StateView
+from ..tunable import Number, is_always
 
 VARIANTS = {
     "per-parameter": "per-weight",
@@ -69,8 +70,8 @@ class GradientClippingStep(Step):
     normal_spellings: ClassVar[Mapping[str, str]] = VARIANTS
 
     variant: str | None = "per-parameter"
-    threshold: float | None = 1.0
-    epsilon: float | None = 1e-3
+    threshold: Number | None = 1.0
+    epsilon: Number | None = 1e-3
     unit_axis: Any = "auto"
 
     def _check_options(self) -> None:
@@ -92,7 +93,7 @@ class GradientClippingStep(Step):
 
     @property
     def _is_identity(self) -> bool:
-        return self.variant is None or self.threshold is None or self.threshold == math.inf
+        return self.variant is None or self.threshold is None or is_always(self.threshold, math.inf)
 
     @property
     def needs_weights(self) -> bool:
@@ -103,32 +104,44 @@ class GradientClippingStep(Step):
         """Return the clipped gradients."""
         if self._is_identity:
             return gradients, {}
-        assert self.threshold is not None
-        if self.threshold == 0:
+        if is_always(self.threshold, 0):
             return [None if leaf is None else zeroed(call.xp, leaf) for leaf in gradients], {}
         if self.variant == "global":
-            return _clip_global(call, gradients, self.threshold), {}
-        return [
-            None if leaf is None else self._clip_leaf(call, index, leaf)
-            for index, leaf in enumerate(gradients)
-        ], {}
+            clipped = _clip_global(call, gradients, self.threshold)
+        else:
+            clipped = [
+                None if leaf is None else self._clip_leaf(call, index, leaf)
+                for index, leaf in enumerate(gradients)
+            ]
+        if isinstance(self.threshold, float):
+            return clipped, {}
+        return _zeroed_at_zero(call, gradients, clipped, self.threshold), {}
 
     def _clip_leaf(self, call: Call, index: int, leaf: Array) -> Array:
-        assert self.threshold is not None
+        threshold = cast_for(call.xp, self.threshold, leaf)
         if self.variant == "per-weight":
-            return clip_elements(call.xp, leaf, self.threshold)
+            return clip_elements(call.xp, leaf, threshold)
         if self.variant == "per-layer":
-            return clip_units(call.xp, leaf, self.threshold, tuple(range(leaf.ndim)))
+            return clip_units(call.xp, leaf, threshold, tuple(range(leaf.ndim)))
         axes = unit_axes_of(call, index, leaf, self.unit_axis)
-        assert self.epsilon is not None
-        return clip_units_relative(call.xp, leaf, call.weight(index), self.threshold, self.epsilon, axes)
+        epsilon = cast_for(call.xp, self.epsilon, leaf)
+        return clip_units_relative(call.xp, leaf, call.weight(index), threshold, epsilon, axes)
 
 
-def _clip_global(call: Call, gradients: Values, threshold: float) -> Values:
+def _zeroed_at_zero(call: Call, gradients: Values, clipped: Values, threshold: Array) -> Values:
+    """Return the clipped gradients, but zeros of every gradient where a tunable threshold is 0."""
+    is_zero = per_kind(lambda leaf: cast_for(call.xp, threshold, leaf) == 0)
+    return [
+        None if leaf is None else call.xp.where(is_zero(leaf), zeroed(call.xp, leaf), new)
+        for leaf, new in zip(gradients, clipped, strict=True)
+    ]
+
+
+def _clip_global(call: Call, gradients: Values, threshold: Scalar) -> Values:
     norm = call.global_norm(gradients)
     if norm is None:
         return gradients
-    limit = limit_norm(call.xp, norm, threshold)
+    limit = limit_norm(call.xp, norm, cast_for(call.xp, threshold, norm.root))
     home = device_of(limit.ratio)
 
     def limit_for(leaf: Array) -> Any:
@@ -145,21 +158,21 @@ def zeroed(xp: Namespace, leaf: Array) -> Array:
     return xp.where(xp.isfinite(leaf), leaf * 0.0, xp.zeros_like(leaf))
 
 
-def clip_elements(xp: Namespace, leaf: Array, threshold: float) -> Array:
+def clip_elements(xp: Namespace, leaf: Array, threshold: Scalar) -> Array:
     """Return each element limited to [-threshold, threshold], or a complex one to that modulus."""
     if xp.isdtype(leaf.dtype, "complex floating"):
         return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, ())), threshold))
-    most = constant(threshold, format_of(leaf))
+    most = constant(threshold, format_of(leaf)) if isinstance(threshold, float) else threshold
     return xp.where(leaf > most, most, xp.where(leaf < -most, -most, leaf))
 
 
-def clip_units(xp: Namespace, leaf: Array, threshold: float, axes: tuple[int, ...]) -> Array:
+def clip_units(xp: Namespace, leaf: Array, threshold: Scalar, axes: tuple[int, ...]) -> Array:
     """Return the leaf with the norm over these axes limited to threshold."""
     return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, axes)), threshold))
 
 
 def clip_units_relative(
-    xp: Namespace, leaf: Array, weight: Array, threshold: float, epsilon: float, axes: tuple[int, ...]
+    xp: Namespace, leaf: Array, weight: Array, threshold: Scalar, epsilon: Scalar, axes: tuple[int, ...]
 ) -> Array:
     """Return the leaf with its units limited to threshold * max(norm of the weight, epsilon)."""
     norm = scaled_norm(xp, square_sums(xp, leaf, axes))

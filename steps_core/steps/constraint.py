@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import checks
-from ..call import Call, Values
+from ..call import Call, Scalar, Values, cast_for
 from ..contract import Step
 from ..errors import ArgumentError, LeafTypeError, refusal, shown
 from ..leaves import require_wide_enough
@@ -15,6 +15,7 @@ from ..numerics.limits import apply_limit, limit_norm, rescale
 from ..numerics.norms import scaled_norm, square_sums
 from ..numerics.units import unit_axes_of
 from ..state import State, StateView
+from ..tunable import Number
 
 CONSTRAINTS = ("nonnegative", "box", "norm-ball", "unit-norm")
 _ELEMENTWISE = ("nonnegative", "box")
@@ -58,9 +59,9 @@ class ConstraintStep(Step):
     """
 
     constraint: str
-    lower: float | None = None
-    upper: float | None = None
-    radius: float = 1.0
+    lower: Number | None = None
+    upper: Number | None = None
+    radius: Number = 1.0
     unit_axis: Any = "auto"
 
     def _check_options(self) -> None:
@@ -90,7 +91,8 @@ class ConstraintStep(Step):
 
     def _require_used(self, option: str, default: Any, constraints: tuple[str, ...]) -> None:
         value = getattr(self, option)
-        if value != default and self.constraint not in constraints:
+        is_given = value != default or option in dict(self.tunable_entries)
+        if is_given and self.constraint not in constraints:
             rule = f"be left out with {self.constraint!r}: it belongs to {' and '.join(constraints)}"
             raise refusal(ArgumentError, option, rule, value, f"leave {option} out")
 
@@ -125,14 +127,15 @@ class ConstraintStep(Step):
             _require_real(call, index, update, self.constraint)
             if self.constraint == "nonnegative":
                 return nonnegative(call.xp, update, weight)
-            return boxed(call.xp, update, weight, *_bounds(self.lower, self.upper))
+            bounds = (cast_for(call.xp, bound, update) for bound in _bounds(self.lower, self.upper))
+            return boxed(call.xp, update, weight, *bounds)
         axes = unit_axes_of(call, index, update, self.unit_axis)
         if self.constraint == "norm-ball":
-            return in_norm_ball(call.xp, update, weight, self.radius, axes)
+            return in_norm_ball(call.xp, update, weight, cast_for(call.xp, self.radius, update), axes)
         return of_unit_norm(call.xp, update, weight, axes)
 
 
-def _bounds(lower: float | None, upper: float | None) -> tuple[float, float]:
+def _bounds(lower: Scalar | None, upper: Scalar | None) -> tuple[Scalar, Scalar]:
     return -math.inf if lower is None else lower, math.inf if upper is None else upper
 
 
@@ -156,13 +159,14 @@ def nonnegative(xp: Namespace, update: Array, weight: Array) -> Array:
     return xp.maximum(update, -weight)
 
 
-def boxed(xp: Namespace, update: Array, weight: Array, lower: float, upper: float) -> Array:
+def boxed(xp: Namespace, update: Array, weight: Array, lower: Scalar, upper: Scalar) -> Array:
     """Return the update after which every weight lies between the bounds."""
     moved = weight + update
     form = format_of(update)
     for bound, is_outside in ((lower, moved < lower), (upper, moved > upper)):
-        if math.isfinite(bound):
-            limit = constant(bound, form)
+        is_number = isinstance(bound, float)
+        if not (is_number and math.isinf(bound)):
+            limit = constant(bound, form) if is_number else bound
             to_bound = xp.minimum(
                 xp.maximum(limit - weight, xp.full_like(weight, -form.largest)),
                 xp.full_like(weight, form.largest),
@@ -171,7 +175,7 @@ def boxed(xp: Namespace, update: Array, weight: Array, lower: float, upper: floa
     return update
 
 
-def in_norm_ball(xp: Namespace, update: Array, weight: Array, radius: float, axes: tuple[int, ...]) -> Array:
+def in_norm_ball(xp: Namespace, update: Array, weight: Array, radius: Scalar, axes: tuple[int, ...]) -> Array:
     """Return the update after which every unit's norm is at most radius."""
     # Halves, because the sum of two finite numbers may overflow.
     half = weight * 0.5 + update * 0.5

@@ -46,7 +46,8 @@ class CustomStep(Step):
         **hyper_parameters: values by name.
         set_breakpoint, metadata: as of every step.
 
-    State: ``{node name: state}``, one entry for each step and each operation with a state.
+    State: ``{node name: state}``, one entry for each step and each operation with a state; and one for each
+    hyper-parameter that is a `Tunable`, under its name.
 
     Raises:
         ArgumentTypeError: graph is no `Graph`, or a value has the wrong type for its node.
@@ -133,11 +134,11 @@ class CustomStep(Step):
         return self._plan.constrains
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
-        """The names of the nodes that have a state."""
-        return tuple(self._plan.steps)
+    def own_keys(self) -> tuple[str, ...]:
+        """The tunable hyper-parameters, and the nodes that have a state."""
+        return (*self._plan.tunables, *self._plan.steps)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return the first state of each node."""
         return self._plan.initial_state(weights)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..contract import Step
 from ..leaves import Leaves
 from ..state import State, zeros_like
+from ..tunable import Number, is_always
 from .rates import Rate, initial_rate_state, rate_keys, rate_negates
 
 
@@ -14,7 +15,7 @@ class EndToEndStep(Step):
     """An optimizer whose result is added to the weights."""
 
     learning_rate: Rate
-    weight_decay: float
+    weight_decay: Number
 
     @property
     @abstractmethod
@@ -29,14 +30,14 @@ class EndToEndStep(Step):
     @property
     def needs_weights(self) -> bool:
         """Whether weights decay."""
-        return self.weight_decay != 0
+        return not is_always(self.weight_decay, 0)
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The moments that the options ask for, and the counter of a schedule."""
         return (*self.moments, *rate_keys(self.learning_rate))
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return moments of zeros, and a counter at 0 where there is one."""
         moments = {key: zeros_like(weights, real=real) for key, real in self.moments.items()}
         return {**moments, **initial_rate_state(self.learning_rate, weights)}

@@ -64,11 +64,11 @@ class MaskedStep(WrappingStep):
             raise refusal(ArgumentTypeError, "mask", rule, self.mask, way_out)
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The inner state."""
         return ("inner",)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return the inner step's first state for the chosen leaves."""
         return {"inner": initial_inner_state(self.inner, _only(weights, self._chosen(weights)))}
 

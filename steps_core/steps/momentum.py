@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from .. import checks
-from ..call import Call, Values
+from ..call import Call, Values, cast_for, per_kind
 from ..contract import Step
 from ..elementwise import advance_leaves
 from ..leaves import Leaves
 from ..namespaces import Array
 from ..numerics.moments import next_trace
 from ..state import State, StateView, zeros_like
+from ..tunable import Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class MomentumStep(Step):
         array([3.])
     """
 
-    decay: float = 0.9
+    decay: Number = 0.9
     nesterov: bool = False
 
     def _check_options(self) -> None:
@@ -54,19 +55,20 @@ class MomentumStep(Step):
         return False
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The trace."""
         return ("trace",)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return a trace of zeros."""
         return {"trace": zeros_like(weights)}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the directions and the advanced trace."""
+        decay_of = per_kind(lambda leaf: cast_for(call.xp, self.decay, leaf))
 
         def kernel(gradient: Array, weight: Array | None, trace: Array) -> tuple[Array, ...]:
-            trace, direction = next_trace(trace, gradient, self.decay, nesterov=self.nesterov)
+            trace, direction = next_trace(trace, gradient, decay_of(gradient), nesterov=self.nesterov)
             return direction, trace
 
         return advance_leaves(call, gradients, {"trace": state.leaves(call, "trace")}, kernel)

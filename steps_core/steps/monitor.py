@@ -41,11 +41,11 @@ class MonitorStep(Step):
         return False
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The norm and the flag."""
         return ("norm", "finite")
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return a norm of 0, and finite."""
         names = {real_name(wide_name(dtype_name(leaf.dtype))) for leaf in weights.values if leaf is not None}
         norm = scalar_like(weights, 0.0, "float64" if "float64" in names else "float32")

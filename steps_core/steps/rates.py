@@ -5,13 +5,14 @@ from ..leaves import Leaves
 from ..namespaces import Array, as_array, astype
 from ..schedules import Schedule, schedule_value
 from ..state import State, StateView, count_from_zero, incremented
+from ..tunable import Tunable, first_value
 
-Rate = float | Schedule
+Rate = float | Schedule | Tunable
 
 
 def rate_negates(rate: Rate) -> bool:
-    """Return whether minus the rate negates: a schedule counts as positive."""
-    return callable(rate) or rate >= 0
+    """Return whether minus the rate negates: a schedule counts as positive, a tunable rate as it starts."""
+    return callable(rate) or first_value(rate) >= 0
 
 
 def rate_at(call: Call, argument: str, rate: Rate, count: Array | None) -> Scalar:

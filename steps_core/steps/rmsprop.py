@@ -1,9 +1,10 @@
 """RMSProp, with the options of centring, momentum and decoupled weight decay."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .. import checks
-from ..call import Call, Scalar, Values, per_kind, scalar_for
+from ..call import Call, Scalar, Values, cast_for, per_kind, scalar_for
 from ..elementwise import advance_leaves
 from ..namespaces import Array, Namespace
 from ..numerics.moments import (
@@ -16,8 +17,19 @@ from ..numerics.moments import (
 from ..numerics.norms import safe_sqrt, squared_magnitude
 from ..schedules import checked_rate
 from ..state import State, StateView
+from ..tunable import Number, is_always
 from .end_to_end import EndToEndStep
 from .rates import Rate, advance_rate
+
+
+class RMSPropScalars(NamedTuple):
+    """What the kernel takes beside arrays: numbers, or 0-d arrays of the leaf's format."""
+
+    rate: Scalar
+    decay: Scalar
+    epsilon: Scalar
+    momentum: Scalar
+    weight_decay: Scalar  # times the rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +74,13 @@ class RMSPropStep(EndToEndStep):
     """
 
     learning_rate: Rate = 1e-3
-    decay: float = 0.9
-    epsilon: float = 1e-8
+    decay: Number = 0.9
+    epsilon: Number = 1e-8
     epsilon_inside: bool = True
     centered: bool = False
-    momentum: float = 0.0
+    momentum: Number = 0.0
     nesterov: bool = False
-    weight_decay: float = 0.0
+    weight_decay: Number = 0.0
 
     def _check_options(self) -> None:
         self._set(
@@ -86,24 +98,32 @@ class RMSPropStep(EndToEndStep):
     @property
     def moments(self) -> dict[str, bool]:
         """The moments that the options ask for."""
-        asked = {"second_moment": True, "mean": self.centered, "momentum": self.momentum != 0}
+        asked = {"second_moment": True, "mean": self.centered, "momentum": not is_always(self.momentum, 0)}
         return {key: key == "second_moment" for key, is_asked in asked.items() if is_asked}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced moments."""
         rate, count = advance_rate(call, "learning_rate", self.learning_rate, state)
-        rate_of = per_kind(lambda leaf: scalar_for(call.xp, rate, leaf))
-        epsilon_of = per_kind(lambda leaf: scalar_for(call.xp, self.epsilon, leaf))
+        scalars_of = per_kind(lambda leaf: self._scalars(call.xp, leaf, rate))
 
         def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
             named = dict(zip(self.moments, moments, strict=True))
-            scalars = rate_of(gradient), epsilon_of(gradient)
-            update, advanced = rmsprop_kernel(call.xp, gradient, weight, named, *scalars, self)
+            update, advanced = rmsprop_kernel(call.xp, gradient, weight, named, scalars_of(gradient), self)
             return update, *(advanced[key] for key in named)
 
         old = {key: state.leaves(call, key, real=real) for key, real in self.moments.items()}
         updates, moments = advance_leaves(call, gradients, old, kernel)
         return updates, {**moments, **count}
+
+    def _scalars(self, xp: Namespace, leaf: Array, rate: Scalar) -> RMSPropScalars:
+        rate = scalar_for(xp, rate, leaf)
+        return RMSPropScalars(
+            rate=rate,
+            decay=cast_for(xp, self.decay, leaf),
+            epsilon=scalar_for(xp, self.epsilon, leaf),
+            momentum=cast_for(xp, self.momentum, leaf),
+            weight_decay=rate * cast_for(xp, self.weight_decay, leaf),
+        )
 
 
 def rmsprop_kernel(
@@ -111,24 +131,25 @@ def rmsprop_kernel(
     g: Array,
     w: Array | None,
     moments: dict[str, Array],
-    rate: Scalar,
-    epsilon: Scalar,
+    scalars: RMSPropScalars,
     options: RMSPropStep,
 ) -> tuple[Array, dict[str, Array]]:
     """Return the update of one leaf and its new moments, by the equations of `RMSPropStep`."""
-    v = next_second_moment(xp, moments["second_moment"], g, options.decay)
+    v = next_second_moment(xp, moments["second_moment"], g, scalars.decay)
     advanced = {"second_moment": v}
     if options.centered:
-        advanced["mean"] = next_average(moments["mean"], g, options.decay)
+        advanced["mean"] = next_average(moments["mean"], g, scalars.decay)
         squared_mean = at_most_largest(xp, squared_magnitude(xp, advanced["mean"]))
         v = xp.maximum(v - squared_mean, xp.zeros_like(v))
-    divisor = safe_sqrt(xp, v + epsilon) if options.epsilon_inside else safe_sqrt(xp, v) + epsilon
+    divisor = (
+        safe_sqrt(xp, v + scalars.epsilon) if options.epsilon_inside else safe_sqrt(xp, v) + scalars.epsilon
+    )
     direction = quotient_or_zero(xp, g, divisor)
-    if options.momentum != 0:
+    if not is_always(options.momentum, 0):
         advanced["momentum"], direction = next_trace(
-            moments["momentum"], direction, options.momentum, nesterov=options.nesterov
+            moments["momentum"], direction, scalars.momentum, nesterov=options.nesterov
         )
-    update = -rate * direction
-    if w is not None and options.weight_decay != 0:
-        update = update - (rate * options.weight_decay) * w
+    update = -scalars.rate * direction
+    if w is not None and not is_always(options.weight_decay, 0):
+        update = update - scalars.weight_decay * w
     return update, advanced

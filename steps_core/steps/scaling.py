@@ -65,16 +65,14 @@ class ScalingStep(Step):
     @property
     def negates(self) -> bool:
         """Whether the factor is negative; schedules count as positive."""
-        return (
-            rate_negates(self._rate) if self.scale is None else not (callable(self.scale) or self.scale >= 0)
-        )
+        return rate_negates(self._rate) == (self.scale is None)
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The counter of a schedule, or nothing."""
         return rate_keys(self._rate)
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return the counter of a schedule, or nothing."""
         return initial_rate_state(self._rate, weights)
 

@@ -1,16 +1,26 @@
 """Stochastic gradient descent, with or without momentum."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .. import checks
-from ..call import Call, Scalar, Values, per_kind, scalar_for
+from ..call import Call, Scalar, Values, cast_for, per_kind, scalar_for
 from ..elementwise import advance_leaves
-from ..namespaces import Array
+from ..namespaces import Array, Namespace
 from ..numerics.moments import next_trace
 from ..schedules import checked_rate
 from ..state import State, StateView
+from ..tunable import Number, is_always
 from .end_to_end import EndToEndStep
 from .rates import Rate, advance_rate
+
+
+class SGDScalars(NamedTuple):
+    """What the kernel takes beside arrays: numbers, or 0-d arrays of the leaf's format."""
+
+    rate: Scalar
+    momentum: Scalar
+    weight_decay: Scalar  # times the rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +53,9 @@ class SGDStep(EndToEndStep):
     """
 
     learning_rate: Rate = 1e-2
-    momentum: float = 0.0
+    momentum: Number = 0.0
     nesterov: bool = False
-    weight_decay: float = 0.0
+    weight_decay: Number = 0.0
 
     def _check_options(self) -> None:
         self._set(
@@ -59,30 +69,38 @@ class SGDStep(EndToEndStep):
     @property
     def moments(self) -> dict[str, bool]:
         """The momentum, where the options ask for it."""
-        return {"momentum": False} if self.momentum != 0 else {}
+        return {} if is_always(self.momentum, 0) else {"momentum": False}
 
     def advance(self, call: Call, gradients: Values, state: StateView) -> tuple[Values, State]:
         """Return the updates and the advanced momentum."""
         rate, count = advance_rate(call, "learning_rate", self.learning_rate, state)
-        rate_of = per_kind(lambda leaf: scalar_for(call.xp, rate, leaf))
+        scalars_of = per_kind(lambda leaf: self._scalars(call.xp, leaf, rate))
 
         def kernel(gradient: Array, weight: Array | None, *moments: Array) -> tuple[Array, ...]:
-            return sgd_kernel(gradient, weight, moments, rate_of(gradient), self)
+            return sgd_kernel(gradient, weight, moments, scalars_of(gradient), self)
 
         old = {key: state.leaves(call, key, real=real) for key, real in self.moments.items()}
         updates, moments = advance_leaves(call, gradients, old, kernel)
         return updates, {**moments, **count}
 
+    def _scalars(self, xp: Namespace, leaf: Array, rate: Scalar) -> SGDScalars:
+        rate = scalar_for(xp, rate, leaf)
+        return SGDScalars(
+            rate=rate,
+            momentum=cast_for(xp, self.momentum, leaf),
+            weight_decay=rate * cast_for(xp, self.weight_decay, leaf),
+        )
+
 
 def sgd_kernel(
-    g: Array, w: Array | None, moments: tuple[Array, ...], rate: Scalar, options: SGDStep
+    g: Array, w: Array | None, moments: tuple[Array, ...], scalars: SGDScalars, options: SGDStep
 ) -> tuple[Array, ...]:
     """Return the update of one leaf and its new momentum, by the equations of `SGDStep`."""
     direction, new_moments = g, moments
     if moments:
-        trace, direction = next_trace(moments[0], g, options.momentum, nesterov=options.nesterov)
+        trace, direction = next_trace(moments[0], g, scalars.momentum, nesterov=options.nesterov)
         new_moments = (trace,)
-    update = -rate * direction
-    if w is not None and options.weight_decay != 0:
-        update = update - (rate * options.weight_decay) * w
+    update = -scalars.rate * direction
+    if w is not None and not is_always(options.weight_decay, 0):
+        update = update - scalars.weight_decay * w
     return update, *new_moments

@@ -37,11 +37,11 @@ class SkipNonFiniteStep(WrappingStep):
         pass
 
     @property
-    def state_keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The inner state and the counter."""
         return ("inner", "skipped")
 
-    def initial_state(self, weights: Leaves) -> State:
+    def own_state(self, weights: Leaves) -> State:
         """Return the inner step's first state, and a counter at 0."""
         return {"inner": initial_inner_state(self.inner, weights), "skipped": count_from_zero(weights)}
 

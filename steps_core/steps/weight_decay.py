@@ -6,6 +6,7 @@ from .. import checks
 from ..call import Call, Values, per_kind, scalar_for
 from ..contract import Step
 from ..state import State, StateView
+from ..tunable import Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class WeightDecayStep(Step):
         array([3.])
     """
 
-    weight_decay: float = 1e-4
+    weight_decay: Number = 1e-4
 
     def _check_options(self) -> None:
         self._set(weight_decay=checks.finite_non_negative("weight_decay", self.weight_decay))

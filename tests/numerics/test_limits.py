@@ -122,6 +122,40 @@ def test_a_floor_lifts_smaller_norms_only(library: Library, floor: float) -> Non
     assert np.all(lifted[~normal] <= floor)
 
 
+@pytest.mark.parametrize("floor", [0.0, 1e-30, 2.0**-50, 1e-3, 1.0, 2.0**40, 1e14, 1e30, np.inf])
+def test_a_floor_in_an_array_lifts_as_the_number_does(library: Library, floor: float) -> None:
+    """In any range, on either side; NaN stays."""
+    array = library.array([[1e-36], [1e-25], [1e-3], [1.0], [1e13], [1e30], [0.0], [np.nan]])
+    xp = namespace_of(array)
+    result = library.values(plain_norm(xp, at_least(xp, row_norms(array), library.array(floor))))
+    number = float(np.float32(floor))
+    if np.isfinite(floor):
+        assert_same_bits(result, library.values(plain_norm(xp, at_least(xp, row_norms(array), number))))
+    else:
+        assert np.all(result[:-1] == floor) and np.isnan(result[-1])
+
+
+FAR = [2.0**exponent for exponent in (-120, -49, -20, 20, 39, 41, 127)]
+
+
+@pytest.mark.parametrize("threshold", FAR)
+@pytest.mark.parametrize("weight", FAR)
+def test_a_threshold_in_an_array_limits_as_the_number_does(
+    library: Library, threshold: float, weight: float
+) -> None:
+    """Bit for bit, where the product with the weights is at the far end of a range, or beyond the format."""
+    rows = (np.asarray([*FAR, 0.0, np.inf, np.nan])[:, None] * DIRECTION).astype("float32")
+    threshold = float(np.float32(threshold * 1.3))
+    array, weights = library.array(rows), library.array(np.full_like(rows, weight * 0.7))
+    xp = namespace_of(array)
+    for reference in (None, row_norms(weights)):
+        plain, tunable = (
+            library.values(apply_limit(xp, array, limit_norm(xp, row_norms(array), limit, reference)))
+            for limit in (threshold, library.array(threshold))
+        )
+        np.testing.assert_array_equal(tunable, plain)
+
+
 def test_a_floor_keeps_nan(library: Library) -> None:
     """A floor is no repair."""
     array = library.array([[np.nan]])

@@ -67,6 +67,18 @@ def test_a_bias_correction_keeps_its_digits(library: Library, decay: float) -> N
         assert_within_ulps(result, expected, 4)
 
 
+@pytest.mark.parametrize("decay", [0.0, 2.0**-30, 0.25, 0.5, 0.9, 0.999, 1 - 2.0**-24])
+def test_a_bias_correction_keeps_its_digits_for_a_decay_in_an_array(library: Library, decay: float) -> None:
+    """The decay is a number of float32, so that nothing else is rounded."""
+    array_decay = library.array(decay)
+    held = mpmath.mpf(float(library.values(array_decay)))
+    for count in (1, 2, 10, 1000, 100_000):
+        array = library.array(float(count))
+        result = library.values(bias_correction(namespace_of(array), array, array_decay))
+        with mpmath.workdps(50):
+            assert_within_ulps(result, float(1 - held**count), 4)
+
+
 def test_a_quotient_by_zero_is_the_numerator(library: Library) -> None:
     """So a zero gradient over a zero root gives 0 instead of NaN."""
     numerator, denominator = library.array([0.0, 6.0, 1.0]), library.array([0.0, 3.0, 0.0])

@@ -10,10 +10,14 @@ from comparing import assert_within_ulps
 from libraries import Library
 
 from steps_core.namespaces import namespace_of
+from steps_core.numerics.formats import FLOAT32, FLOAT64, FloatFormat
 from steps_core.numerics.joint import joint_norm
 from steps_core.numerics.norms import (
+    ScaledNorm,
+    as_norm,
     leaf_square_sums,
     plain_norm,
+    product,
     safe_sqrt,
     scaled_norm,
     square_sums,
@@ -161,3 +165,51 @@ def test_a_root_of_zero_has_a_finite_derivative() -> None:
     x = torch.asarray([0.0, 4.0], requires_grad=True)
     safe_sqrt(namespace_of(x), x).sum().backward()
     assert x.grad.tolist() == [0.0, 0.25]
+
+
+def value_and_range(library: Library, norm: ScaledNorm, form: FloatFormat) -> tuple[Any, Any]:
+    """Return norms in 50 digits, and whether each root lies in the range that its masks name."""
+    root, is_big, is_middle = (library.values(part) for part in norm)
+    exponents = np.where(is_big, form.big_exponent, np.where(is_middle, 0, form.small_exponent))
+    values = [mpmath.ldexp(float(r), int(e)) for r, e in zip(root, exponents, strict=True)]
+    middle = [form.small_below <= value <= form.big_above for value in values]
+    big = [value > form.big_above for value in values]
+    return values, np.all(middle == is_middle) and np.all(big == is_big)
+
+
+@pytest.mark.parametrize("form", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+def test_numbers_and_their_products_are_norms_of_any_size(library: Library, form: FloatFormat) -> None:
+    """Of every pair of powers, far beyond the format; exact, and in the range of the value."""
+    if form.name not in library.dtypes:
+        pytest.skip(f"{library.name} has no {form.name}")
+    lowest, highest = EXPONENTS[form.name]
+    numbers = [math.ldexp(1.25, e) for e in range(lowest, highest, (highest - lowest) // 50)]
+    left = library.array(np.repeat(numbers, len(numbers)), form.name)
+    right = library.array(np.tile(numbers, len(numbers)), form.name)
+    xp = namespace_of(left)
+    one, other = as_norm(xp, left), as_norm(xp, right)
+    values, in_range = value_and_range(library, one, form)
+    assert in_range and values == [mpmath.mpf(x) for x in library.values(left).tolist()]
+    with mpmath.workdps(50):
+        pairs = zip(library.values(left).tolist(), library.values(right).tolist(), strict=True)
+        exact = [mpmath.mpf(x) * y for x, y in pairs]
+        values, in_range = value_and_range(library, product(xp, one, other), form)
+        largest = mpmath.ldexp(1, form.big_exponent + highest)
+        smallest = mpmath.ldexp(1, form.small_exponent + lowest)
+        for value, wanted in zip(values, exact, strict=True):
+            assert value == wanted or (wanted >= largest <= value * 2) or wanted <= smallest >= value
+    assert in_range
+
+
+def test_infinity_and_nan_stay_in_a_product(library: Library) -> None:
+    """Two finite norms make a finite one; zero times infinity is NaN."""
+    sizes = [np.inf, np.nan, 3e38, 0.0, 1e-30]
+    left, right = np.repeat(sizes, 5), np.tile(sizes, 5)
+    arrays = [library.array(values) for values in (left, right)]
+    xp = namespace_of(arrays[0])
+    root = library.values(product(xp, as_norm(xp, arrays[0]), as_norm(xp, arrays[1])).root)
+    for one, other, result in zip(left, right, root, strict=True):
+        wanted = one * other
+        assert np.isnan(result) == np.isnan(wanted)
+        assert np.isinf(result) == np.isinf(wanted)
+        assert (result == 0) == (wanted == 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import assert_same_bits, assert_same_trees, read_tree
+from comparing import assert_same_bits, assert_same_trees, assert_within_ulps, read_tree
 from libraries import Library
 
 from steps_core import (
@@ -18,6 +18,7 @@ from steps_core import (
     CosineSchedule,
     CustomStep,
     GradientClippingStep,
+    Graph,
     LeafTypeError,
     MaskedStep,
     MomentumStep,
@@ -28,6 +29,7 @@ from steps_core import (
     StateError,
     StepsError,
     TreeMismatchError,
+    Tunable,
     UnknownNameError,
     WeightDecayStep,
     apply_updates,
@@ -540,6 +542,99 @@ def test_the_state_goes_through_a_file(tmp_path: Any, library: Library) -> None:
     loaded = load_state(tmp_path / "state.safetensors", like=step.init(gradients))
     one, other = step(gradients, None, state), step(gradients, None, loaded)
     assert_same_trees(read_tree(library, one.gradients), read_tree(library, other.gradients))
+
+
+@graph
+def tuned(gradients, weights, *, rate=0.5, decay=0.75):
+    """Hyper-parameters that feed operations and options, directly and computed, also inside a chain."""
+    masked = MaskedStep(SGDStep(learning_rate=rate / 2, momentum=decay), True)
+    chain = ChainedStep(GradientClippingStep(variant="global", threshold=rate), masked)
+    return chain(MomentumStep(decay=decay)(gradients)) - rate * weights
+
+
+def test_a_tunable_hyper_parameter_is_held_once(library: Library) -> None:
+    """It feeds all its nodes, and a new value counts from the next call on."""
+    step = CustomStep(tuned, rate=Tunable(0.5), decay=Tunable(0.75))
+    weights = {"a": library.array([1.0, 2.0])}
+    state = step.init(weights)
+    assert set(state) == set(step.state_keys) == {"rate", "decay", "momentum_step", "chained_step"}
+    assert set(state["momentum_step"]) == {"trace"}
+    assert set(state["chained_step"]["step2"]["inner"]) == {"momentum"}
+    assert state["chained_step"]["step1"] == {}
+    other = None
+    for rate in (0.5, 0.5, 0.125, 2.0):
+        state = {**state, "rate": library.array(rate)}
+        updates, state = step(weights, weights, state)
+        expected, other = CustomStep(tuned, rate=rate)(weights, weights, other)
+        assert_within_ulps(library.read(updates["a"]), library.read(expected["a"]), 4)
+        assert library.read(state["rate"]) == np.float32(rate)
+    assert build(step.describe()) == step
+
+
+def test_a_tunable_default_is_in_the_json() -> None:
+    """And back."""
+    made = graph(lambda g, *, rate=HALF: SGDStep(learning_rate=rate)(g))
+    assert Graph.from_json(made.to_json()) == made
+    assert CustomStep(made).state_keys == ("rate", "sgd_step")
+    assert CustomStep(made, rate=0.5).state_keys == ("sgd_step",)
+
+
+def test_a_tunable_hyper_parameter_of_an_inner_graph_stands_there() -> None:
+    """Handed down from outside it stands outside, and only there."""
+    inner = graph(lambda g, *, scale=2.0: g * scale, name="inner")
+    outer = graph(lambda g, *, scale=2.0: CustomStep(inner, scale=scale)(g), name="outer")
+    own = graph(lambda g: CustomStep(inner, scale=Tunable(3.0))(g), name="own")
+    weights = np.asarray([1.0])
+    assert CustomStep(own).init(weights) == {"custom_step": {"scale": 3.0}}
+    assert CustomStep(outer, scale=Tunable(3.0)).init(weights) == {"scale": 3.0, "custom_step": {}}
+    assert CustomStep(outer, scale=Tunable(3.0))(weights).gradients == [3.0]
+
+
+def test_a_tunable_hyper_parameter_does_not_compile_again() -> None:
+    """Under jax.jit, one trace for four values."""
+    jax = pytest.importorskip("jax")
+    step, traces = CustomStep(tuned, rate=Tunable(0.5)), []
+
+    def call(*arguments):
+        traces.append(1)
+        return step(*arguments)
+
+    weights = {"a": jax.numpy.asarray([1.0, 2.0])}
+    jitted, state = jax.jit(call), step.init(weights)
+    for rate in (0.5, 0.25, 1.0, 2.0):
+        _, state = jitted(weights, weights, {**state, "rate": jax.numpy.float32(rate)})
+    assert len(traces) == 1
+
+
+HALF = Tunable(0.5)
+
+BAD_TUNABLES = {
+    "a rule broken": (
+        {"decay": Tunable(1.5)},
+        ArgumentError,
+        "decay must be at least 0 and below 1, got 1.5",
+    ),
+    "no number wanted": ({"kind": Tunable(1.0)}, ArgumentTypeError, "node 'gradient_clipping_step': variant"),
+    "in a schedule": (
+        {"initial": Tunable(1.0)},
+        ArgumentTypeError,
+        "node 'scaling_step': initial must be a num",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TUNABLES)
+def test_a_tunable_that_does_not_suit_is_refused(name: str) -> None:
+    """By the option's own rule."""
+
+    @graph
+    def several(g, *, decay=0.5, kind="global", initial=0.5):
+        scaled = ScalingStep(scale=CosineSchedule(initial, 10))(MomentumStep(decay=decay)(g))
+        return GradientClippingStep(variant=kind)(scaled)
+
+    options, error, message = BAD_TUNABLES[name]
+    with pytest.raises(error, match=message):
+        CustomStep(several, **options)
 
 
 def test_a_tree_without_arrays_passes(library: Library) -> None:

@@ -21,10 +21,11 @@ from ..graph_documents import (
     step_node,
 )
 from ..graph_samples import DECAYED, LARS, TRAINED
+from ..oracle.exact import exact
 from ..oracle.samples import sample, steady, whole_numbers
 from ..run import Run
 from ..targets.protocol import Description
-from .judging import ALL_DTYPES, made, refuses_a_name, refuses_as
+from .judging import ALL_DTYPES, made, near, refuses_a_name, refuses_as
 from .operations import follows_oracle
 
 CLIP = description("GradientClippingStep", variant="global", threshold=0.5)
@@ -695,3 +696,60 @@ def signatures(run: Run, row: tuple[Any, bool]) -> None:
         run.make(step)
     else:
         run.refuses(lambda: run.make(step), kind="ValueError", saying=("graph_signature",))
+
+
+TUNED = both(
+    node("half", "multiply", "rate", 0.5),
+    step_node("m", described("MomentumStep", decay=parameter("decay")), "gradients"),
+    step_node(
+        "chained",
+        {
+            "step": "ChainedStep",
+            "options": {
+                "step1": described("GradientClippingStep", variant="global", threshold=parameter("rate")),
+                "step2": described("SGDStep", learning_rate=parameter("half"), momentum=parameter("decay")),
+            },
+        },
+        "m",
+    ),
+    node("share", "multiply", "rate", "weights"),
+    node("out", "subtract", "chained", "share"),
+    parameters={"rate": 0.5, "decay": 0.75},
+)
+
+
+def tunable(value: float) -> dict[str, Any]:
+    """Return the value of a hyper-parameter that the state holds."""
+    return {"tunable": encoded(value)}
+
+
+@case("CUSTOM-022", each={"dtype": ("float16", "float32", "float64")})
+def tunable_hyper_parameters(run: Run, dtype: str) -> None:
+    """Fed to operations and to options, also of steps in a chain; replaced after two calls."""
+    step = run.make(custom(TUNED, rate=tunable(0.5), decay=tunable(0.75)))
+    # Of the signs of the gradients, so that no difference cancels.
+    gradients = steady((3,), 4, dtype, seed=41)
+    weights = made(run, gradients[0])
+    state = step.init(weights)
+    if set(state) != {"rate", "decay", "m", "chained"} or set(state["m"]) != {"trace"}:
+        raise Mismatch(f"the state must hold rate and decay once, beside the nodes, got {state}")
+    other: Any = None
+    for number, leaf in enumerate(gradients):
+        rate = 0.5 if number < 2 else 0.125
+        state = {**state, "rate": run.array(rate, "float32", ())}
+        plain = run.make(custom(TUNED, rate=rate))
+        result, state = step.apply(made(run, leaf), weights, state)
+        expected, other = plain.apply(made(run, leaf), weights, other)
+        near(run, result, exact(run.read(expected)), 8)
+        same_bits(run.read(state["rate"]), host_array(rate))
+
+
+@case("CUSTOM-022")
+def bad_tunable_hyper_parameters(run: Run) -> None:
+    """By the rule of the option, and what is no 0-d float32 array in the state."""
+    step = custom(TUNED, decay=tunable(1.5))
+    run.refuses(lambda: run.make(step), kind="ValueError", saying=("decay", "m", "1.5"))
+    made_step = run.make(custom(TUNED, rate=tunable(0.5)))
+    leaf = made(run, sample((3,)))
+    state = {**made_step.init(leaf), "rate": leaf}
+    run.refuses(lambda: made_step.apply(leaf, leaf, state), kind="ValueError", saying=("state", "rate"))

@@ -3,7 +3,10 @@
 from typing import Any, Protocol
 
 Description = dict[str, Any]
-"""A step as JSON: ``{"step": "AdamStep", "options": {"learning_rate": {"float": "0x1p-3"}}}``."""
+"""A step as JSON: ``{"step": "AdamStep", "options": {"learning_rate": {"float": "0x1p-3"}}}``.
+
+An option that the state holds, so that it can be replaced, is ``{"tunable": {"float": "0x1p-3"}}``.
+"""
 
 CAPABILITIES = {
     "apply_updates": "adds updates to weights",
@@ -11,6 +14,7 @@ CAPABILITIES = {
     "negates": "tells whether a step negates, without running it",
     "check_end_to_end": "refuses a step that is not end-to-end",
     "describe": "gives back the description of a step that it made",
+    "tunable": "takes tunable options, which the state holds under their names",
 }
 """The closed set of optional capabilities, each with its meaning."""
 
@@ -74,7 +78,7 @@ class Target(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Names out of CAPABILITIES; each has the methods of OptionalMethods."""
+        """Names out of CAPABILITIES; most have methods in OptionalMethods."""
         ...
 
     def make(self, description: Description) -> TargetStep:
