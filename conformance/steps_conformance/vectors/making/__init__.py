@@ -3,7 +3,20 @@
 from collections.abc import Callable
 
 from ..model import Vector
-from . import adam, centering, chain, clipping, constraint, descent, rmsprop, scaling, trees
+from . import (
+    adam,
+    centering,
+    chain,
+    clipping,
+    constraint,
+    descent,
+    masked,
+    monitor,
+    rmsprop,
+    scaling,
+    skip_non_finite,
+    trees,
+)
 
 MAKERS: dict[str, Callable[[], list[Vector]]] = {
     "adam": adam.vectors,
@@ -12,8 +25,11 @@ MAKERS: dict[str, Callable[[], list[Vector]]] = {
     "clipping": clipping.vectors,
     "constraint": constraint.vectors,
     "descent": descent.vectors,
+    "masked": masked.vectors,
+    "monitor": monitor.vectors,
     "rmsprop": rmsprop.vectors,
     "scaling": scaling.vectors,
+    "skip_non_finite": skip_non_finite.vectors,
     "trees": trees.vectors,
 }
 """One function a file of vectors."""

@@ -13,6 +13,8 @@ from ...oracle.exact import Exact, exact, number
 from ...oracle.extremes import LARGE, SMALL, THRESHOLDS
 from ...oracle.samples import graded, sample
 from ..model import Expected, Vector, VectorCall, unchanged
+from .every_kind import Subject, add_every_kind
+from .limits import limited_as_one, limited_by_element, limited_by_leaf, limited_by_weights
 from .sheet import ALL_DTYPES, REAL_DTYPES, Sheet, exacts, expect
 
 NAN, INF = math.nan, math.inf
@@ -32,7 +34,29 @@ def vectors() -> list[Vector]:
     _trees(sheet)
     _relative(sheet)
     _reports(sheet)
+    _every_kind(sheet)
     return sheet.listed()
+
+
+def _every_kind(sheet: Sheet) -> None:
+    empty = {"empty": "CLIP-OPTION-011"}
+    others = {**empty, "zeros": "CLIP-WEIGHT-004", "nan": "CLIP-WEIGHT-003", "inf": "CLIP-WEIGHT-003"}
+    step = clip("per-weight", 0.5)
+    add_every_kind(sheet, Subject("weight", step, limited_by_element(0.5), "CLIP-WEIGHT-001", others))
+    others = {**empty, "extreme": "CLIP-LAYER-004", "nan": "CLIP-LAYER-005", "inf": "CLIP-LAYER-005"}
+    step, answer = clip("per-layer", 0.5), limited_by_leaf(0.5)
+    add_every_kind(sheet, Subject("layer", step, answer, "CLIP-LAYER-001", others, many=True))
+    others = {**empty, "extreme": "CLIP-GLOBAL-006", "nan": "CLIP-GLOBAL-008", "inf": "CLIP-GLOBAL-009"}
+    step = clip("global", 0.5)
+    whole = Subject("global", step, _as_one, "CLIP-GLOBAL-001", others, many=True)
+    add_every_kind(sheet, whole)
+    others = {**empty, "extreme": "CLIP-REL-014", "nan": "CLIP-REL-012", "inf": "CLIP-REL-013"}
+    step, answer = clip("per-weight-relative", 0.25), limited_by_weights(0.25)
+    add_every_kind(sheet, Subject("relative", step, answer, "CLIP-REL-001", others, weighs=True))
+
+
+def _as_one(gradients: Sequence[Any], _: Any) -> list[Any]:
+    return [limited_as_one(tree, 0.5) for tree in gradients]
 
 
 def clip(variant: str | None, threshold: float | None, **options: Any) -> Any:
