@@ -29,6 +29,7 @@ def vectors() -> list[Vector]:
         ),
     )
     _frozen(sheet)
+    _whole(sheet)
     _training(sheet)
     _from_a_state(sheet)
     return sheet.listed()
@@ -60,6 +61,16 @@ def _frozen(sheet: Sheet) -> None:
     source = "vballoli/nfnets-pytorch#8"
     shows = "the last layer is left out by one boolean"
     sheet.add("MASK-003", "last-layer-passes", shows, _masked(CLIP, last), [one], source=source)
+
+
+def _whole(sheet: Sheet) -> None:
+    """One boolean for a tree that is one leaf."""
+    leaf = host_array([3.0, -4.0])
+    for label, chosen in (("chosen", True), ("left-out", False)):
+        wanted = limited_as_one(leaf, 0.5) if chosen else same(leaf)
+        one = VectorCall(leaf, None, wanted)
+        step, shows = _masked(CLIP, {"mask": chosen}), "one boolean stands for the whole tree"
+        sheet.add("MASK-003", f"bare-leaf-{label}", shows, step, [one])
 
 
 def _training(sheet: Sheet) -> None:
