@@ -13,8 +13,9 @@ from ..oracle.samples import sample
 from ..run import Run
 from ..targets.protocol import Description
 from ..vectors.making.optimizing import steady
-from .inputs import pattern, repeated, sizes_up_to
+from .inputs import pattern, patterns, repeated, sizes_up_to
 from .measuring import Measure, largest_error, start_of
+from .norm_measures import KINDS
 
 _REAL = tuple(dtype for dtype in LEAF_DTYPES if not dtype.startswith("complex"))
 
@@ -31,7 +32,8 @@ def element_measures(largest: int) -> Iterator[Measure]:
         yield Measure("DECAY-001", "weight decay", dtype, 1000, Decay(dtype))
         yield Measure("UPDATE-001", "apply_updates", dtype, 1000, Sum(dtype))
         for size in sizes_up_to(min(largest, 1_000_000)):
-            yield Measure("CENTER-001", "mean over axis 0", dtype, size, Mean(dtype, size))
+            for kind, words in KINDS.items():
+                yield Measure("CENTER-001", f"mean over axis 0{words}", dtype, size, Mean(dtype, size, kind))
     for dtype in _REAL:
         for label, (requirement, options, bound) in _SETS.items():
             rule = _RULES[label]
@@ -136,10 +138,13 @@ class Mean:
 
     dtype: str
     size: int
+    kind: str
 
     def __call__(self, run: Run) -> float:
         """Return the largest error of the first rows, in ulps of the largest element."""
-        values = pattern(self.dtype, "mixed", seed=self.size)
+        return max(self._error(run, values) for values in patterns(self.dtype, self.kind, seed=self.size))
+
+    def _error(self, run: Run, values: tuple[Any, ...]) -> float:
         result, _ = run.step("CenteringStep", unit_axis=1).apply(
             run.backend.array(repeated(values, self.dtype, self.size, columns=4))
         )

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from steps_backends import HostArray
+from steps_backends import LEAF_DTYPES, HostArray
 
 from ..targets.protocol import Description
 from .encoding import Json, decoded_array, decoded_tree, encoded_array, encoded_tree
@@ -72,12 +72,12 @@ class Vector:
     calls: tuple[VectorCall, ...]
 
     def dtypes(self) -> frozenset[str]:
-        """Return the leaf dtypes among gradients and weights."""
+        """Return the leaf dtypes among gradients, weights and the arrays of a state that is given."""
         found: set[str] = set()
-        for call in self.calls:
-            encoded_tree(call.gradients, lambda leaf: found.add(leaf.dtype))
-            encoded_tree(call.weights, lambda leaf: found.add(leaf.dtype))
-        return frozenset(found)
+        trees = [tree for call in self.calls for tree in (call.gradients, call.weights)]
+        for tree in (self.init, self.state, *trees):
+            encoded_tree(tree, lambda leaf: found.add(leaf.dtype))
+        return frozenset(found & set(LEAF_DTYPES))
 
 
 def dumped(topic: str, vectors: Iterable[Vector]) -> str:
