@@ -13,7 +13,7 @@ from ..oracle.samples import sample
 from ..run import Run
 from ..targets.protocol import Description
 from ..vectors.making.optimizing import steady
-from .inputs import pattern, patterns, repeated, sizes_up_to
+from .inputs import most, pattern, patterns, repeated, sizes_up_to
 from .measuring import Measure, largest_error, start_of
 from .norm_measures import KINDS
 
@@ -31,9 +31,10 @@ def element_measures(largest: int) -> Iterator[Measure]:
             yield Measure("SCALE-001", "scaling by a tenth", dtype, size, Scaling(dtype, size))
         yield Measure("DECAY-001", "weight decay", dtype, 1000, Decay(dtype))
         yield Measure("UPDATE-001", "apply_updates", dtype, 1000, Sum(dtype))
-        for size in sizes_up_to(min(largest, 1_000_000)):
-            for kind, words in KINDS.items():
-                yield Measure("CENTER-001", f"mean over axis 0{words}", dtype, size, Mean(dtype, size, kind))
+        for kind, words in KINDS.items():
+            for size in sizes_up_to(min(largest, 1_000_000, most(kind, dtype))):
+                mean = Mean(dtype, size, kind)
+                yield Measure("CENTER-001", f"mean over axis 0{words}", dtype, size, mean)
     for dtype in _REAL:
         for label, (requirement, options, bound) in _SETS.items():
             rule = _RULES[label]

@@ -65,6 +65,13 @@ def abs_squared(value: Any) -> Any:
     return number(value) ** 2
 
 
+def most(kind: str, dtype: str) -> int:
+    """Return the largest size that is worth its time: equal elements are measured for several values."""
+    if kind == "mixed":
+        return 10_000_000
+    return 1_000_000 if dtype in ("float32", "float64") else 100_000
+
+
 def sizes_up_to(largest: int) -> list[int]:
     """Return 1, 10, 1,000, 10^5, 10^6 and 10^7, as far as largest."""
     return [size for size in (1, 10, 1000, 100_000, 1_000_000, 10_000_000) if size <= largest] or [

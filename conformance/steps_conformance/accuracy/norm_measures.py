@@ -8,7 +8,7 @@ from steps_backends import LEAF_DTYPES, HostArray, host_array
 
 from ..oracle.exact import mp, number
 from ..run import Run
-from .inputs import norm_of, pattern, patterns, repeated, sizes_up_to
+from .inputs import most, norm_of, pattern, patterns, repeated, sizes_up_to
 from .measuring import Measure, largest_error, start_of
 
 SHARE = 0.3
@@ -22,14 +22,14 @@ def norm_measures(largest: int) -> Iterator[Measure]:
     """Yield the measures of every norm up to a number of elements."""
     for kind, words in KINDS.items():
         for dtype in LEAF_DTYPES:
-            for size in sizes_up_to(largest if kind == "mixed" else min(largest, 1_000_000)):
+            for size in sizes_up_to(min(largest, most(kind, dtype))):
                 yield Measure(
                     "CLIP-LAYER-004", f"norm of a leaf{words}", dtype, size, LeafNorm(dtype, size, kind)
                 )
                 yield Measure(
                     "MONITOR-002", f"norm in the state{words}", dtype, size, StateNorm(dtype, size, kind)
                 )
-            for size in sizes_up_to(min(largest, 1_000_000)):
+            for size in sizes_up_to(min(largest, 1_000_000, most(kind, dtype))):
                 name = f"norm of units over axis 0{words}"
                 yield Measure("CLIP-REL-016", name, dtype, size, UnitNorm(dtype, size, kind))
         for dtype in ("float32", "bfloat16"):

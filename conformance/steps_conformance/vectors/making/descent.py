@@ -73,6 +73,8 @@ def _every_kind(sheet: Sheet) -> None:
 
     def sums(gradients: list[HostArray], _: Any) -> list[Expected]:
         updates = oracle.momentum([exact(g) for g in gradients]).updates
+        if len(gradients) == 1:  # the first trace is the gradient
+            return [expect(gradients[0], updates[0], wide=0, narrow=0)]
         return [expect(g, update, wide=8) for g, update in zip(gradients, updates, strict=True)]
 
     add_every_kind(sheet, Subject("sgd", description("SGDStep"), callwise(descent), "SGD-001"))
