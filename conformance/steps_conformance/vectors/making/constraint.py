@@ -115,5 +115,6 @@ def _add(sheet: Sheet, kind: str, name: str, update: HostArray, weight: HostArra
     wanted = rule(u, w)
     of = w.map(lambda value, result: max(abs(value), number(bound), abs(result)), wanted)
     shows = "weights and updates together lie in the set"
-    one = VectorCall(update, weight, expect(update, wanted, wide=2, narrow=2, of=of))
+    ulps = 0 if kind == "nonnegative" else 2  # the larger of two numbers needs no rounding
+    one = VectorCall(update, weight, expect(update, wanted, wide=ulps, narrow=ulps, of=of))
     sheet.add(requirement, name, shows, description("ConstraintStep", **options), [one])

@@ -51,11 +51,11 @@ def vectors() -> list[Vector]:
         gradient = sample((5,), dtype, seed=31)
         for factor in (-1.0, 0.1, 3.0, 0.0):
             scaled = exact(gradient).map(lambda g, by=factor: g * number(by))
-            one = VectorCall(gradient, None, expect(gradient, scaled, wide=2))
+            one = VectorCall(gradient, None, expect(gradient, scaled, wide=1.5))
             step = description("ScalingStep", scale=factor)
             sheet.add("SCALE-001", f"{factor:g}-{dtype}", "times a number", step, [one])
         scaled = exact(gradient).map(lambda g: -number(0.3) * g)
-        one = VectorCall(gradient, None, expect(gradient, scaled, wide=2))
+        one = VectorCall(gradient, None, expect(gradient, scaled, wide=1.5))
         step = description("ScalingStep", learning_rate=0.3)
         sheet.add("SCALE-002", f"rate-{dtype}", "minus a learning rate", step, [one])
     same = host_array([1.5, -0.0, 1e-45, float("inf")])
