@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
 from steps_conformance.oracle.adam import adam
-from steps_conformance.oracle.exact import Exact, mp, number
+from steps_conformance.oracle.exact import Exact, exact, mp, number
 from steps_conformance.oracle.momentum import momentum, sgd
 from steps_conformance.oracle.rmsprop import rmsprop
-from steps_conformance.oracle.sequences import Steps
+from steps_conformance.oracle.samples import sample
+from steps_conformance.oracle.schedules import cosine
+from steps_conformance.oracle.sequences import Start, Steps
 
 TINY = mp.mpf(10) ** -40
 
@@ -153,3 +156,24 @@ def test_gradient_descent_by_hand() -> None:
     assert updates(sgd(series(4.0, 4.0), learning_rate=0.5, momentum=0.5, nesterov=True)) == [-3, -3.5]
     assert updates(sgd(series(4.0), series(8.0), learning_rate=0.5, weight_decay=0.25)) == [-3]
     assert sgd(series(4.0)).states == [{}]
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        (adam, {"amsgrad": True, "nesterov": True}),
+        (rmsprop, {"centered": True, "momentum": 0.5}),
+        (sgd, {"momentum": 0.9, "learning_rate": cosine(0.5, 6)}),
+        (momentum, {"nesterov": True}),
+    ],
+    ids=["adam", "rmsprop", "sgd", "momentum"],
+)
+def test_a_run_that_starts_in_the_middle_goes_on_as_the_whole_one(rule: Any, options: Any) -> None:
+    """With the count and the state of the calls before."""
+    gradients = [exact(sample((3,), seed=seed)) for seed in range(6)]
+    whole = rule(gradients, **options)
+    start = Start(4, whole.states[3])
+    rest = rule(gradients[4:], start=start, **options)
+
+    assert rest.updates == whole.updates[4:]
+    assert rest.states == whole.states[4:]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 import steps_backends
 from jsonschema import Draft202012Validator
-from steps_backends import host_array
+from steps_backends import HostArray, host_array
 from steps_conformance.compare import Mismatch
 from steps_conformance.descriptions import description
 from steps_conformance.requirements import load_requirements
@@ -132,3 +132,55 @@ def test_a_wrong_result_is_noticed(target, expected, says):
 def test_a_missing_state_is_noticed():
     with pytest.raises(Mismatch, match=r"call 1 of 1: state: expected leaves at .*count.*, got"):
         play(run_with(Scaled(2.0)), vector(DOUBLED, {"count": Expected("int32", (), (1,))}))
+
+
+class Flushing(Run):
+    """A run on a backend that takes subnormal numbers for zero."""
+
+    traits = frozenset({"flushes_subnormals"})
+
+
+def flushed(or_zero):
+    return vector(Expected("float32", (2,), (Fraction(1, 3), Fraction(-2)), 1, None, or_zero))
+
+
+class Zeroing(Scaled):
+    """A target that gives 0 for the first element and leaves the second."""
+
+    def apply(self, gradients, weights, state):
+        return gradients * [0.0, 1.0], state
+
+
+def test_a_zero_is_right_where_a_number_on_the_way_is_flushed():
+    play(Flushing(steps_backends.get("numpy"), Narrowed(Zeroing(1.0))), flushed((True, False)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "or_zero"),
+    [(Run, (True, False)), (Flushing, (False, True)), (Flushing, None)],
+    ids=["nothing-is-flushed", "another-element", "nowhere"],
+)
+def test_a_zero_is_wrong_elsewhere(kind, or_zero):
+    with pytest.raises(Mismatch, match=r"expected 0.333.*got 0.0"):
+        play(kind(steps_backends.get("numpy"), Narrowed(Zeroing(1.0))), flushed(or_zero))
+
+
+class Narrowed(Scaled):
+    """A target whose results are those of another, in float32."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def apply(self, gradients, weights, state):
+        result, state = self.inner.apply(gradients, weights, state)
+        return result.astype("float32"), state
+
+
+def test_a_vector_needs_the_dtypes_of_what_it_starts_from():
+    """A library that lacks one of them cannot play it."""
+    narrow, wide = host_array([1.0], "bfloat16"), host_array([1.0], "float64")
+    state = {"count": HostArray("int32", (), (0,)), "trace": wide}
+    call = VectorCall(host_array([1.0]), None, None)
+    started = Vector("X-001/v-x", "X-001", "a test", "", description("ScalingStep"), narrow, state, (call,))
+
+    assert started.dtypes() == {"float32", "bfloat16", "float64"}

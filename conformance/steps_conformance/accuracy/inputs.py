@@ -9,6 +9,9 @@ from steps_backends import HostArray, host_array
 from ..oracle.exact import mp, number
 
 ROWS_READ = 16
+EQUAL = (1.1, 0.7, 1.7951936, 1.9223250, 1.9433568)
+"""Values of which many equal ones are summed worst, out of thirty that were tried."""
+
 _PATTERN = 1000
 
 
@@ -23,13 +26,20 @@ def pattern(dtype: str, kind: str, seed: int) -> tuple[Any, ...]:
     """
     random = Random(seed)
     if kind == "equal":
-        return host_array([1.1], dtype).values
+        return host_array(EQUAL[:1], dtype).values
     values = [random.choice((-1, 1)) * 10 ** random.uniform(-3, 3) for _ in range(_PATTERN)]
     if dtype.startswith("complex"):
         return host_array(
             [complex(a, b) for a, b in zip(values, reversed(values), strict=True)], dtype
         ).values
     return host_array(values, dtype).values
+
+
+def patterns(dtype: str, kind: str, seed: int) -> list[tuple[Any, ...]]:
+    """Return all patterns of a kind: one of mixed values, and several of equal ones."""
+    if kind == "equal":
+        return [host_array([value], dtype).values for value in EQUAL]
+    return [pattern(dtype, kind, seed)]
 
 
 def repeated(values: tuple[Any, ...], dtype: str, size: int, columns: int = 1) -> HostArray:
@@ -53,6 +63,13 @@ def abs_squared(value: Any) -> Any:
     if isinstance(value, complex):
         return number(value.real) ** 2 + number(value.imag) ** 2
     return number(value) ** 2
+
+
+def most(kind: str, dtype: str) -> int:
+    """Return the largest size that is worth its time: equal elements are measured for several values."""
+    if kind == "mixed":
+        return 10_000_000
+    return 1_000_000 if dtype in ("float32", "float64") else 100_000
 
 
 def sizes_up_to(largest: int) -> list[int]:

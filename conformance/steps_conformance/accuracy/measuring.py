@@ -51,23 +51,29 @@ def measure(run: Run, measures: Sequence[Measure]) -> Iterator[Row]:
             yield Row(*parts, None, f"the target refused: {refusal}")
 
 
-def largest_error(got: HostArray, wanted: Sequence[Any]) -> float:
-    """Return the largest distance of the values from exact ones, in ulps of the dtype around those."""
+def largest_error(got: HostArray, wanted: Sequence[Any], of: Any = None) -> float:
+    """Return the largest distance of the values from exact ones, in ulps of the dtype.
+
+    Args:
+        got: what came back.
+        wanted: an exact number for each element.
+        of: the magnitude whose ulps count; that of each exact value where it is not given.
+    """
     form = format_of(got.dtype)
     errors = [0.0]
     for value, want in zip(got.values, wanted, strict=True):
-        for part, exact in zip(
-            components(value), components(want, pair=isinstance(value, complex)), strict=True
-        ):
-            errors.append(_distance(part, exact, form.ulp))
+        pair = isinstance(value, complex)
+        sizes = components(want if of is None else of, pair=pair)
+        for part, exact, size in zip(components(value), components(want, pair=pair), sizes, strict=True):
+            errors.append(_distance(part, exact, size, form.ulp))
     return max(errors)
 
 
-def _distance(value: float, exact: Any, ulp: Callable[[Fraction], Fraction]) -> float:
-    here, there = as_fraction(value), as_fraction(exact)
-    if here is None or there is None:
+def _distance(value: float, exact: Any, size: Any, ulp: Callable[[Fraction], Fraction]) -> float:
+    here, there, around = as_fraction(value), as_fraction(exact), as_fraction(size)
+    if here is None or there is None or around is None:
         return 0.0 if value == exact else float("inf")
-    return float(abs(here - there) / ulp(there))
+    return float(abs(here - there) / ulp(around))
 
 
 def start_of(run: Run, array: Any) -> HostArray:

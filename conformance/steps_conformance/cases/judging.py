@@ -19,6 +19,8 @@ REAL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 WIDE_DTYPES = ("float32", "float64", "complex64", "complex128")
 NARROW_DTYPES = ("float16", "bfloat16")
 ALL_DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+ROUNDED_ONCE = 0.502
+"""Ulps of float16 or bfloat16 that a result of float32 costs which is rounded once: PREC-001."""
 
 
 def case_for_each_row(
@@ -57,7 +59,13 @@ def like_tree(tree: Any, values: Sequence[Exact]) -> Any:
 
 
 def near(
-    run: Run, actual: Any, expected: Any, wide: float, *, narrow: float = 1, dtype: str | None = None
+    run: Run,
+    actual: Any,
+    expected: Any,
+    wide: float,
+    *,
+    narrow: float = ROUNDED_ONCE,
+    dtype: str | None = None,
 ) -> None:
     """Require a tree of arrays to lie within some ulps of a tree of exact arrays, shapes included.
 

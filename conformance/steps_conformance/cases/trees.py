@@ -176,7 +176,15 @@ def arrays_of_other_dtypes(run: Run, dtype_name: str, where: str) -> None:
 @case(
     "TREE-009",
     each={
-        "leaf": {"float": 1.0, "int": 3, "bool": True, "complex": 1j, "text": "weights.bin", "set": {1.0}},
+        "leaf": {
+            "float": 1.0,
+            "int": 3,
+            "bool": True,
+            "complex": 1j,
+            "text": "weights.bin",
+            "set": {1.0},
+            "generator": (number for number in (1.0,)),
+        },
         "where": ("gradients", "weights"),
     },
 )

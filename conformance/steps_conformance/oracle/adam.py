@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exact import Exact, Scalar, modulus_squared, mp, number
-from .sequences import Steps, rate_at, run_steps
+from .sequences import Start, Steps, rate_at, run_steps
 
 
 def adam(
@@ -20,8 +20,9 @@ def adam(
     nesterov: bool = False,
     weight_decay: float = 0.0,
     largest: float = float("inf"),
+    start: Start | None = None,
 ) -> Steps:
-    """Return updates and states of Adam over some calls; largest is where second moments saturate."""
+    """Return updates and states of Adam over some calls, from start on; second moments stop at largest."""
     b1, b2, decay, top = number(beta1), number(beta2), number(weight_decay), number(largest)
 
     def rule(count: int, g: Scalar, w: Scalar, state: dict[str, Scalar]) -> tuple[Scalar, dict[str, Scalar]]:
@@ -40,4 +41,4 @@ def adam(
         direction = mean / denominator if denominator else mp.mpf(0)
         return -rate_at(learning_rate, count) * (direction + decay * w), new
 
-    return run_steps(rule, gradients, weights)
+    return run_steps(rule, gradients, weights, start)

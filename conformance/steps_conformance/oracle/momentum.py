@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exact import Exact, Scalar, number
-from .sequences import Steps, rate_at, run_steps
+from .sequences import Start, Steps, rate_at, run_steps
 
 
-def momentum(gradients: Sequence[Exact], *, decay: float = 0.9, nesterov: bool = False) -> Steps:
+def momentum(
+    gradients: Sequence[Exact], *, decay: float = 0.9, nesterov: bool = False, start: Start | None = None
+) -> Steps:
     """Return m = decay * m + g, or with nesterov g + decay * m, call by call; the sign is kept."""
     keep = number(decay)
 
@@ -15,7 +17,7 @@ def momentum(gradients: Sequence[Exact], *, decay: float = 0.9, nesterov: bool =
         trace = keep * state.get("trace", 0) + g
         return (g + keep * trace if nesterov else trace), {"trace": trace}
 
-    return run_steps(rule, gradients, None)
+    return run_steps(rule, gradients, None, start)
 
 
 def sgd(
@@ -26,6 +28,7 @@ def sgd(
     momentum: float = 0.0,
     nesterov: bool = False,
     weight_decay: float = 0.0,
+    start: Start | None = None,
 ) -> Steps:
     """Return updates of gradient descent: minus the rate times (direction + weight_decay * weight)."""
     mu, decay = number(momentum), number(weight_decay)
@@ -36,4 +39,4 @@ def sgd(
         new = {"momentum": buffer} if momentum else {}
         return -rate_at(learning_rate, count) * (direction + decay * w), new
 
-    return run_steps(rule, gradients, weights)
+    return run_steps(rule, gradients, weights, start)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exact import Exact, Real, Scalar, modulus_squared, mp, number
-from .sequences import Steps, rate_at, run_steps
+from .sequences import Start, Steps, rate_at, run_steps
 
 
 def rmsprop(
@@ -20,8 +20,9 @@ def rmsprop(
     nesterov: bool = False,
     weight_decay: float = 0.0,
     largest: float = float("inf"),
+    start: Start | None = None,
 ) -> Steps:
-    """Return updates and states of RMSProp over some calls; largest is where second moments saturate."""
+    """Return updates and states of RMSProp over some calls, from start on; second moments stop at largest."""
     keep, mu, top = number(decay), number(momentum), number(largest)
 
     def rule(count: int, g: Scalar, w: Scalar, state: dict[str, Scalar]) -> tuple[Scalar, dict[str, Scalar]]:
@@ -37,7 +38,7 @@ def rmsprop(
             step = step + mu * buffer if nesterov else buffer
         return -rate_at(learning_rate, count) * (step + number(weight_decay) * w), new
 
-    return run_steps(rule, gradients, weights)
+    return run_steps(rule, gradients, weights, start)
 
 
 def _direction(gradient: Scalar, spread: Real, epsilon: Real, inside: bool) -> Scalar:

@@ -21,12 +21,36 @@ ElementRule = Callable[[int, Scalar, Scalar, dict[str, Scalar]], tuple[Scalar, d
 """(calls made before, gradient, weight, state) -> (update, next state) of one element, from {}."""
 
 
-def run_steps(rule: ElementRule, gradients: Sequence[Exact], weights: Sequence[Exact] | None) -> Steps:
-    """Return the outcome of calling rule once for each of gradients, with the weights of that call."""
+@dataclass(frozen=True)
+class Start:
+    """Where a run starts in the middle: how many calls were made before, and the state after them."""
+
+    count: int
+    state: dict[str, Exact]
+
+
+def run_steps(
+    rule: ElementRule,
+    gradients: Sequence[Exact],
+    weights: Sequence[Exact] | None,
+    start: Start | None = None,
+) -> Steps:
+    """Return the outcome of calling rule once for each of gradients, with the weights of that call.
+
+    Args:
+        rule: of one element.
+        gradients: one leaf for each call.
+        weights: one leaf for each call, or None for zeros.
+        start: where to start; None: at the very beginning.
+    """
     given = weights if weights is not None else [constant(0, like=each) for each in gradients]
-    state: list[dict[str, Scalar]] = [{} for _ in gradients[0].values]
+    before = Start(0, {}) if start is None else start
+    state: list[dict[str, Scalar]] = [
+        {name: array.values[place] for name, array in before.state.items()}
+        for place in range(len(gradients[0].values))
+    ]
     steps = Steps([], [])
-    for count, (gradient, weight) in enumerate(zip(gradients, given, strict=True)):
+    for count, (gradient, weight) in enumerate(zip(gradients, given, strict=True), start=before.count):
         outcome = [rule(count, *row) for row in zip(gradient.values, weight.values, state, strict=True)]
         state = [new for _, new in outcome]
         steps.updates.append(Exact(gradient.shape, tuple(update for update, _ in outcome)))

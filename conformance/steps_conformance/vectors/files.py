@@ -5,6 +5,7 @@ from pathlib import Path
 
 from .making import MAKERS
 from .model import dumped
+from .reports import with_sources
 
 
 def folder() -> Path:
@@ -14,7 +15,7 @@ def folder() -> Path:
 
 def made_files() -> dict[str, str]:
     """Return the text of every file by name, made anew."""
-    return {f"{topic}.json": dumped(topic, make()) for topic, make in MAKERS.items()}
+    return {f"{topic}.json": dumped(topic, with_sources(make())) for topic, make in MAKERS.items()}
 
 
 def write_files() -> list[str]:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from steps_backends import HostArray
+from steps_backends import LEAF_DTYPES, HostArray
 
 from ..targets.protocol import Description
 from .encoding import Json, decoded_array, decoded_tree, encoded_array, encoded_tree
@@ -25,6 +25,8 @@ class Expected:
         values: exact numbers in C order, a pair for a complex one; None where the input comes back unchanged.
         ulps: how far a result may lie from them, in ulps of the dtype.
         of: magnitudes whose ulps count; those of the values where it is None.
+        or_zero: per value whether zero is right too where subnormal numbers are flushed, because a number
+            on the way to it is subnormal; None: nowhere.
     """
 
     dtype: str
@@ -32,6 +34,7 @@ class Expected:
     values: tuple[Any, ...] | None
     ulps: float = 0
     of: tuple[Any, ...] | None = None
+    or_zero: tuple[bool, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,12 @@ class Vector:
     calls: tuple[VectorCall, ...]
 
     def dtypes(self) -> frozenset[str]:
-        """Return the leaf dtypes among gradients and weights."""
+        """Return the leaf dtypes among gradients, weights and the arrays of a state that is given."""
         found: set[str] = set()
-        for call in self.calls:
-            encoded_tree(call.gradients, lambda leaf: found.add(leaf.dtype))
-            encoded_tree(call.weights, lambda leaf: found.add(leaf.dtype))
-        return frozenset(found)
+        trees = [tree for call in self.calls for tree in (call.gradients, call.weights)]
+        for tree in (self.init, self.state, *trees):
+            encoded_tree(tree, lambda leaf: found.add(leaf.dtype))
+        return frozenset(found & set(LEAF_DTYPES))
 
 
 def dumped(topic: str, vectors: Iterable[Vector]) -> str:
@@ -131,6 +134,8 @@ def _encoded_expected(expected: Expected) -> Json:
         data["ulps"] = expected.ulps
     if expected.of is not None:
         data["of"] = [_exact_text(value) for value in expected.of]
+    if expected.or_zero is not None:
+        data["or_zero"] = list(expected.or_zero)
     return data
 
 
@@ -170,7 +175,14 @@ def _decoded_expected(data: Json) -> Expected:
     def values(key: str) -> tuple[Any, ...] | None:
         return tuple(_exact_value(entry) for entry in data[key]) if key in data else None
 
-    return Expected(data["dtype"], tuple(data["shape"]), values("values"), data.get("ulps", 0), values("of"))
+    return Expected(
+        data["dtype"],
+        tuple(data["shape"]),
+        values("values"),
+        data.get("ulps", 0),
+        values("of"),
+        values("or_zero"),
+    )
 
 
 def _exact_value(data: Json) -> Any:

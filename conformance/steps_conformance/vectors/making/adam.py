@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from steps_backends import HostArray, format_of, host_array
@@ -11,8 +12,10 @@ from ...oracle import adam as oracle
 from ...oracle import schedules
 from ...oracle.exact import exact, number
 from ..model import Expected, Vector, VectorCall
+from .every_kind import Subject, add_every_kind, callwise
 from .optimizing import changing, exacts_of, expected_state, run_of, steady
-from .sheet import ALL_DTYPES, Sheet, whole
+from .resuming import add_resumed
+from .sheet import ALL_DTYPES, Sheet, expect, whole
 
 NAN = math.nan
 
@@ -62,7 +65,40 @@ def vectors() -> list[Vector]:
     )
     _scheduled(sheet)
     _edges(sheet)
+    _resumed(sheet)
+    others = {"extreme": "ADAM-012", "zeros": "ADAM-009", "nan": "ADAM-017", "inf": "ADAM-017"}
+    answer = callwise(lambda gradients, _: _answers(gradients))
+    add_every_kind(sheet, Subject("adam", description("AdamStep"), answer, "ADAM-001", others))
     return sheet.listed()
+
+
+def _resumed(sheet: Sheet) -> None:
+    for label in ("default", "amsgrad", "nesterov", "weight-decay"):
+        rule, options, decays = OPTIONS[label]
+        for dtype in ("float16", "float32", "float64", "complex64"):
+            requirement = "ADAM-007" if dtype.startswith("complex") else rule
+            step, size = description("AdamStep", **options), 1e-3 if decays else None
+            add_resumed(
+                sheet, requirement, label, step, oracle.adam, dtype,
+                counts=True, weighs=decays, size=size, ulps=16, **options,
+            )  # fmt: skip
+
+
+def _answers(gradients: list[HostArray]) -> list[Expected]:
+    """Return the updates; where a first moment is subnormal, ulps of the first normal one count."""
+    form = format_of("float32" if format_of(gradients[0].dtype).precision < 24 else gradients[0].dtype)
+    given = [exact(gradient) for gradient in gradients]
+    updates = oracle.adam(given, largest=form.largest).updates
+    least = 16 * number(form.smallest_normal)
+    tiny = [tuple(0 < abs(value) < least for value in leaf.values) for leaf in given]
+    if not any(map(any, tiny)):
+        return [expect(g, update, wide=8) for g, update in zip(gradients, updates, strict=True)]
+    sizes = [leaf.map(lambda x: least if 0 < abs(x) < least else x) for leaf in given]
+    ofs = oracle.adam(sizes, largest=form.largest).updates
+    return [
+        replace(expect(gradient, update, wide=8, of=of), or_zero=lost)
+        for gradient, update, of, lost in zip(gradients, updates, ofs, tiny, strict=True)
+    ]
 
 
 def _run(
@@ -99,11 +135,12 @@ def _scheduled(sheet: Sheet) -> None:
         ),
     }
     for label, (described, rate) in rates.items():
-        gradients = steady(4, "float32", seed=5)
-        steps = oracle.adam([exact(g) for g in gradients], learning_rate=rate)
-        calls = run_of(gradients, None, steps, ulps=8, counts=True)
         step = description("AdamStep", learning_rate=described)
-        sheet.add("SCHED-009", f"schedule-{label}", "the schedule gets 0 at the first call", step, calls)
+        for count, name in ((4, f"schedule-{label}"), (50, f"schedule-{label}-50-calls")):
+            gradients = steady(count, "float32", seed=5)
+            steps = oracle.adam([exact(g) for g in gradients], learning_rate=rate)
+            calls = run_of(gradients, None, steps, ulps=8 if count < 10 else 16, counts=True)
+            sheet.add("SCHED-009", name, "the schedule gets 0 at the first call", step, calls)
 
 
 def _edges(sheet: Sheet) -> None:

@@ -8,7 +8,8 @@ from ...descriptions import description
 from ...oracle import centering as oracle
 from ...oracle.exact import exact, mp
 from ...oracle.samples import sample, whole_numbers
-from ..model import Vector, VectorCall, unchanged
+from ..model import Expected, Vector, VectorCall, unchanged
+from .every_kind import Subject, add_every_kind, leafwise, same
 from .sheet import ALL_DTYPES, Sheet, expect, sized
 
 
@@ -30,7 +31,17 @@ def vectors() -> list[Vector]:
         sheet.add("CENTER-002", label, "no unit of its own", description("CenteringStep"), [one])
     _add(sheet, "CENTER-001", "whole-numbers", whole_numbers((8, 4), seed=44))
     _add(sheet, "CENTER-001", "3e38", host_array([[3e38, 1.0], [3e38, 2.0], [3e38, 3.0]]))
+    others = {"nan": "CENTER-005", "inf": "CENTER-007"}
+    step = description("CenteringStep")
+    add_every_kind(sheet, Subject("centering", step, leafwise(_answer), "CENTER-001", others))
     return sheet.listed()
+
+
+def _answer(leaf: HostArray, _: HostArray | None) -> Expected:
+    if len(leaf.shape) < 2 or not leaf.values:
+        return same(leaf)
+    finite = [abs(value) for value in exact(leaf).values if mp.isfinite(value)]
+    return expect(leaf, oracle.centered(exact(leaf)), wide=4, of=sized(leaf, max(finite)))
 
 
 def _add(sheet: Sheet, requirement: str, name: str, leaf: HostArray, **options: Any) -> None:

@@ -13,6 +13,8 @@ from ...oracle.exact import Exact, exact, number
 from ...oracle.extremes import LARGE, SMALL, THRESHOLDS
 from ...oracle.samples import graded, sample
 from ..model import Expected, Vector, VectorCall, unchanged
+from .every_kind import Subject, add_every_kind
+from .limits import limited_as_one, limited_by_element, limited_by_leaf, limited_by_weights
 from .sheet import ALL_DTYPES, REAL_DTYPES, Sheet, exacts, expect
 
 NAN, INF = math.nan, math.inf
@@ -31,8 +33,31 @@ def vectors() -> list[Vector]:
     _boundaries(sheet)
     _trees(sheet)
     _relative(sheet)
+    _thresholds(sheet)
     _reports(sheet)
+    _every_kind(sheet)
     return sheet.listed()
+
+
+def _every_kind(sheet: Sheet) -> None:
+    empty = {"empty": "CLIP-OPTION-011"}
+    others = {**empty, "zeros": "CLIP-WEIGHT-004", "nan": "CLIP-WEIGHT-003", "inf": "CLIP-WEIGHT-003"}
+    step = clip("per-weight", 0.5)
+    add_every_kind(sheet, Subject("weight", step, limited_by_element(0.5), "CLIP-WEIGHT-001", others))
+    others = {**empty, "extreme": "CLIP-LAYER-004", "nan": "CLIP-LAYER-005", "inf": "CLIP-LAYER-005"}
+    step, answer = clip("per-layer", 0.5), limited_by_leaf(0.5)
+    add_every_kind(sheet, Subject("layer", step, answer, "CLIP-LAYER-001", others, many=True))
+    others = {**empty, "extreme": "CLIP-GLOBAL-006", "nan": "CLIP-GLOBAL-008", "inf": "CLIP-GLOBAL-009"}
+    step = clip("global", 0.5)
+    whole = Subject("global", step, _as_one, "CLIP-GLOBAL-001", others, many=True)
+    add_every_kind(sheet, whole)
+    others = {**empty, "extreme": "CLIP-REL-014", "nan": "CLIP-REL-012", "inf": "CLIP-REL-013"}
+    step, answer = clip("per-weight-relative", 0.25), limited_by_weights(0.25)
+    add_every_kind(sheet, Subject("relative", step, answer, "CLIP-REL-001", others, weighs=True))
+
+
+def _as_one(gradients: Sequence[Any], _: Any) -> list[Any]:
+    return [limited_as_one(tree, 0.5) for tree in gradients]
 
 
 def clip(variant: str | None, threshold: float | None, **options: Any) -> Any:
@@ -338,9 +363,49 @@ def _relative(sheet: Sheet) -> None:
         )
 
 
+def _thresholds(sheet: Sheet) -> None:
+    """Limits of elements and units at both ends of the range; those of norms are in extremes."""
+    leaves_ = {"half": host_array([3.0, -4.0, 0.5], "float16"), "single": host_array([3.0, -4.0, 1e-30])}
+    for label, threshold in (
+        ("subnormal", 1e-40),
+        ("below-everything", 1e-60),
+        ("smallest-normal", 2.0**-126),
+    ):
+        one = call("per-weight", threshold, leaves_)
+        shows = "a limit that few dtypes hold"
+        sheet.add("CLIP-WEIGHT-001", f"to-{label}", shows, clip("per-weight", threshold), [one])
+    wide = {"half": host_array([65504.0, -1.0], "float16"), "single": host_array([3.4e38, -1.0])}
+    for label, threshold in (("3e38", 3e38), ("4e38", 4e38), ("1e300", 1e300)):
+        one = call("per-weight", threshold, wide)
+        shows = "a limit beyond a dtype's range"
+        sheet.add("CLIP-WEIGHT-006", f"to-{label}", shows, clip("per-weight", threshold), [one])
+    relative: tuple[tuple[str, str, float, list[float], list[float]], ...] = (
+        ("CLIP-REL-014", "threshold-subnormal", 1e-40, [3.0, -4.0], [3.0, 4.0]),
+        ("CLIP-REL-014", "threshold-below-everything", 1e-60, [3.0, -4.0], [3.0, 4.0]),
+        ("CLIP-REL-014", "limit-beyond-the-range", 1e38, [3.4e38, -3.4e38, 3.4e38], [3.0, 4.0, 0.0]),
+        ("CLIP-REL-014", "threshold-3e38", 3e38, [3.4e38, -3.4e38, 3.4e38], [0.0, 1.0, 0.0]),
+        ("CLIP-REL-011", "threshold-beyond-the-range", 4e38, [3e38, -2e38], [1.0, 0.0]),
+        ("CLIP-REL-011", "norm-equals-its-limit", 0.5, [3.0, -4.0], [6.0, 8.0]),
+        ("CLIP-REL-011", "norm-equals-its-floor", 2.0, [3.0, -4.0], [1.0, 1.0]),
+    )
+    for requirement, name, threshold, g, w in relative:
+        epsilon = 2.5 if name == "norm-equals-its-floor" else 1e-3
+        one = call("per-weight-relative", threshold, host_array(g), host_array(w), epsilon=epsilon)
+        step = clip("per-weight-relative", threshold, epsilon=epsilon)
+        sheet.add(requirement, name, "limits at both ends of the range, and met exactly", step, [one])
+
+
 # Requirement, name, values, dtype, threshold, what it shows, where it comes from.
 _LEAVES: tuple[tuple[str, str, Any, str, float, str, str], ...] = (
-    ("CLIP-GLOBAL-004", "fp16-100x300", [300.0] * 100, "float16", 1.0, "squares beyond float16", "burn#5699"),
+    (
+        "CLIP-GLOBAL-004",
+        "fp16-100x300",
+        [300.0] * 100,
+        "float16",
+        1.0,
+        "squares beyond float16",
+        "tracel-ai/burn#5699",
+    ),
     (
         "CLIP-GLOBAL-004",
         "fp16-30000",
@@ -348,9 +413,17 @@ _LEAVES: tuple[tuple[str, str, Any, str, float, str, str], ...] = (
         "float16",
         1e-4,
         "a factor below float16",
-        "unsloth-zoo#1261",
+        "unslothai/unsloth-zoo#1261",
     ),
-    ("CLIP-GLOBAL-004", "bf16-100x300", [300.0] * 100, "bfloat16", 1.0, "a rounded norm", "pytorch#194033"),
+    (
+        "CLIP-GLOBAL-004",
+        "bf16-100x300",
+        [300.0] * 100,
+        "bfloat16",
+        1.0,
+        "a rounded norm",
+        "pytorch/pytorch#194033",
+    ),
     (
         "CLIP-GLOBAL-004",
         "128x1e19",
@@ -358,17 +431,25 @@ _LEAVES: tuple[tuple[str, str, Any, str, float, str, str], ...] = (
         "float32",
         1.0,
         "squares beyond float32",
-        "deepmd-kit#5519",
+        "deepmodeling/deepmd-kit#5519",
     ),
-    ("CLIP-GLOBAL-005", "fp16-4x1e-4", [1e-4] * 4, "float16", 1e-5, "squares below it", "jax_privacy#309"),
+    (
+        "CLIP-GLOBAL-005",
+        "fp16-4x1e-4",
+        [1e-4] * 4,
+        "float16",
+        1e-5,
+        "squares below it",
+        "google-deepmind/jax_privacy#309",
+    ),
     ("CLIP-GLOBAL-012", "1e-7-to-2e-7", [1e-7], "float32", 2e-7, "nothing is added", "torch, mlx: plus 1e-6"),
     ("CLIP-GLOBAL-012", "1e-8-to-1e-9", [1e-8], "float32", 1e-9, "nothing is added", "torch, mlx: plus 1e-6"),
     ("CLIP-GLOBAL-001", "0-d-5", 5.0, "float32", 1.0, "a 0-d leaf", "five libraries compared"),
-    ("CLIP-GLOBAL-001", "complex-3-4", [3 + 4j, 0j], "complex64", 1.0, "the modulus", "cupy#780"),
+    ("CLIP-GLOBAL-001", "complex-3-4", [3 + 4j, 0j], "complex64", 1.0, "the modulus", "cupy/cupy#780"),
     ("CLIP-LAYER-001", "complex-3-4", [3 + 4j, 0j], "complex64", 1.0, "the modulus", "keras clipnorm"),
 )
 _TREES: tuple[tuple[str, Any, str], ...] = (
-    ("empty-leaf", [host_array([], "float32", (0,)), host_array([3.0, 4.0])], "torchrec#3891"),
+    ("empty-leaf", [host_array([], "float32", (0,)), host_array([3.0, 4.0])], "meta-pytorch/torchrec#3891"),
     ("none", [None, host_array([3.0, 4.0])], "five libraries compared"),
     ("bf16-f32", [host_array([3.0, 4.0], "bfloat16"), host_array([12.0])], "five libraries compared"),
     (

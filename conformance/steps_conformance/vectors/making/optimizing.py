@@ -79,12 +79,16 @@ def expected_state(
     """Return the expectations for a state of moments and perhaps a counter."""
     state: dict[str, Any] = {} if count is None else {"count": whole(count)}
     for key, values in moments.items():
-        dtype = _WIDE.get(gradient.dtype, gradient.dtype)
-        if key in _REAL_ENTRIES:
-            dtype = _REAL.get(dtype, dtype)
+        dtype = dtype_of_state(gradient.dtype, key)
         of = None if size is None or key in _REAL_ENTRIES else sized(gradient, 1.0).values
         state[key] = Expected(dtype, values.shape, values.values, ulps, of)
     return state
+
+
+def dtype_of_state(dtype: str, key: str) -> str:
+    """Return the dtype of an entry of the state, for gradients of a dtype."""
+    wide = _WIDE.get(dtype, dtype)
+    return _REAL.get(wide, wide) if key in _REAL_ENTRIES else wide
 
 
 def exacts_of(arrays: Sequence[HostArray] | None) -> list[Exact] | None:

@@ -9,8 +9,10 @@ from ...oracle import rmsprop as oracle
 from ...oracle import schedules
 from ...oracle.exact import exact
 from ..model import Expected, Vector, VectorCall
+from .every_kind import Subject, add_every_kind, callwise
 from .optimizing import exacts_of, run_of, steady
-from .sheet import ALL_DTYPES, Sheet
+from .resuming import add_resumed
+from .sheet import ALL_DTYPES, Sheet, expect
 
 # Requirement, options, whether it needs weights, the magnitude whose ulps count.
 OPTIONS: dict[str, tuple[str, dict[str, Any], bool, float | None]] = {
@@ -22,6 +24,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], bool, float | None]] = {
     "momentum": ("RMSPROP-005", {"momentum": 0.9}, False, None),
     "nesterov": ("RMSPROP-006", {"momentum": 0.5, "nesterov": True}, False, None),
     "weight-decay": ("RMSPROP-007", {"weight_decay": 0.25}, True, 1e-3),
+    "everything": (
+        "RMSPROP-006",
+        {"centered": True, "epsilon": 0.5, "momentum": 0.5, "nesterov": True, "weight_decay": 0.25},
+        True,
+        1e-3,
+    ),
 }
 
 
@@ -35,7 +43,25 @@ def vectors() -> list[Vector]:
             gradients = steady(count, dtype, seed=13)
             _run(sheet, requirement, f"{label}-{dtype}", options, gradients, decays, size)
     _edges(sheet)
+    for label in ("default", "centered", "momentum", "nesterov", "weight-decay"):
+        rule, options, decays, size = OPTIONS[label]
+        for dtype in ("float16", "float32", "float64", "complex64"):
+            requirement = "RMSPROP-012" if dtype.startswith("complex") else rule
+            step = description("RMSPropStep", **options)
+            add_resumed(
+                sheet, requirement, label, step, oracle.rmsprop, dtype,
+                counts=False, weighs=decays, size=size, ulps=_ulps(options), **options,
+            )  # fmt: skip
+    others = {"zeros": "RMSPROP-008", "extreme": "RMSPROP-009"}
+    answer = callwise(lambda gradients, _: _answers(gradients))
+    add_every_kind(sheet, Subject("rmsprop", description("RMSPropStep"), answer, "RMSPROP-001", others))
     return sheet.listed()
+
+
+def _answers(gradients: list[HostArray]) -> list[Expected]:
+    form = format_of("float32" if format_of(gradients[0].dtype).precision < 24 else gradients[0].dtype)
+    updates = oracle.rmsprop([exact(g) for g in gradients], largest=form.largest).updates
+    return [expect(gradient, update, wide=8) for gradient, update in zip(gradients, updates, strict=True)]
 
 
 def _run(
@@ -49,9 +75,14 @@ def _run(
 ) -> None:
     weights = steady(len(gradients), gradients[0].dtype, seed=14) if decays else None
     steps = oracle.rmsprop(exacts_of(gradients) or [], exacts_of(weights), **options)
-    calls = run_of(gradients, weights, steps, ulps=16 if len(gradients) > 10 else 8, counts=False, size=size)
+    calls = run_of(gradients, weights, steps, ulps=_ulps(options), counts=False, size=size)
     shows = f"{len(gradients)} calls with {', '.join(options) or 'the defaults'}"
     sheet.add(requirement, name, shows, description("RMSPropStep", **options), calls)
+
+
+def _ulps(options: dict[str, Any]) -> float:
+    """Return the tolerance over fifty calls; a variance is a difference, and has twice the error."""
+    return 16 if options.get("centered") else 8
 
 
 def _edges(sheet: Sheet) -> None:

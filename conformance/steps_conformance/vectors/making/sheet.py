@@ -6,7 +6,7 @@ from typing import Any
 
 from steps_backends import HostArray
 
-from ...containers import leaves, mapped
+from ...containers import leaves
 from ...oracle.exact import Exact, constant, exact, mp, number
 from ...targets.protocol import Description
 from ..model import Expected, Vector, VectorCall
@@ -14,6 +14,8 @@ from ..model import Expected, Vector, VectorCall
 NARROW = ("float16", "bfloat16")
 ALL_DTYPES = (*NARROW, "float32", "float64", "complex64", "complex128")
 REAL_DTYPES = ALL_DTYPES[:4]
+ROUNDED_ONCE = 0.502
+"""Ulps of float16 or bfloat16 that a result of float32 costs which is rounded once: PREC-001."""
 
 
 @dataclass
@@ -46,17 +48,21 @@ class Sheet:
 
 
 def expect(
-    like: HostArray, values: Exact, *, wide: float, narrow: float = 1, of: Exact | None = None
+    like: HostArray, values: Exact, *, wide: float, narrow: float | None = None, of: Exact | None = None
 ) -> Expected:
-    """Return the expectation of exact values for a leaf, with the tolerance for its dtype."""
-    ulps = narrow if like.dtype in NARROW else wide
+    """Return the expectation of exact values for a leaf, with the tolerance for its dtype.
+
+    Args:
+        like: the leaf.
+        values: what it must become.
+        wide: the tolerance in working precision.
+        narrow: that of float16 and bfloat16; None: what one rounding costs, or 1 where magnitudes are given,
+            which may lie a binade below the result.
+        of: magnitudes whose ulps count.
+    """
+    once = ROUNDED_ONCE if of is None else 1
+    ulps = wide if like.dtype not in NARROW else once if narrow is None else narrow
     return Expected(like.dtype, values.shape, values.values, ulps, None if of is None else of.values)
-
-
-def expect_tree(tree: Any, values: Sequence[Exact], *, wide: float, narrow: float = 1) -> Any:
-    """Return the expectations for the leaves of a tree of HostArrays, None staying None."""
-    remaining = iter(values)
-    return mapped(lambda host, _: expect(host, next(remaining), wide=wide, narrow=narrow), tree)
 
 
 def exacts(tree: Any) -> list[Exact]:
