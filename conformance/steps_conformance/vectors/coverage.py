@@ -26,6 +26,7 @@ SUBJECTS = (
     *CLIPPING,
     "AdamStep", "RMSPropStep", "SGDStep", "MomentumStep", "WeightDecayStep", "CenteringStep",
     "ConstraintStep", "ScalingStep", "ChainedStep", "MonitorStep", "SkipNonFiniteStep", "MaskedStep",
+    "CustomStep",
 )  # fmt: skip
 """The columns: the variants of clipping, and the other steps."""
 
@@ -83,6 +84,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "MonitorStep": ("default",),
     "SkipNonFiniteStep": ("default",),
     "MaskedStep": ("default",),
+    "CustomStep": ("default",),
 }  # fmt: skip
 """Steps that remember something, and the options with which they must have long runs and given states."""
 

@@ -8,11 +8,13 @@ from steps_backends import HostArray, host_array
 from ...containers import leaves, mapped
 from ...graph_documents import Document, custom, graph, node
 from ...graph_samples import DECAYED, LARS, PARTED, SIGN_DESCENT, TRAINED
+from ...oracle import momentum as momentum_oracle
 from ...oracle.exact import Exact, exact, mp
 from ...oracle.graphs import GraphRun, Tree
 from ...oracle.samples import graded, sample, steady
 from ..model import Expected, Vector, VectorCall, unchanged
-from .sheet import NARROW, Sheet
+from .every_kind import Subject, add_every_kind, callwise
+from .sheet import NARROW, Sheet, expect
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _WIDE = {"float16": "float32", "bfloat16": "float32"}
@@ -28,6 +30,8 @@ def vectors() -> list[Vector]:
     _averages(sheet)
     _reductions(sheet)
     _identity(sheet)
+    _every_kind(sheet)
+    _resumed(sheet)
     return sheet.listed()
 
 
@@ -145,6 +149,32 @@ def _identity(sheet: Sheet) -> None:
     sheet.add("CUSTOM-001", "identity", shows, custom(graph()), [call])
 
 
+REMEMBERING = graph(node("m", "trace", "gradients", decay=0.5), node("out", "negative", "m"))
+
+
+def _every_kind(sheet: Sheet) -> None:
+    def negated_sums(gradients: list[HostArray], _: Any) -> list[Expected]:
+        sums = momentum_oracle.momentum([exact(g) for g in gradients], decay=0.5).updates
+        first = len(gradients) == 1  # the first trace is the gradient
+        return [
+            expect(g, each.map(lambda x: -x), wide=0 if first else 8, narrow=0 if first else 1)
+            for g, each in zip(gradients, sums, strict=True)
+        ]
+
+    subject = Subject("custom", custom(REMEMBERING), callwise(negated_sums), "OPERATION-006", many=True)
+    add_every_kind(sheet, subject)
+
+
+def _resumed(sheet: Sheet) -> None:
+    for dtype in ("float16", "float32", "float64", "complex64"):
+        wide = _WIDE.get(dtype, dtype)
+        kernel, bias = steady((2, 3), 1, wide, seed=8)[0], steady((3,), 1, wide, seed=9)[0]
+        state = {"kernel": kernel, "bias": [bias]}
+        calls = _calls(3, dtype, with_weights=False)
+        shows = "three calls that go on from a trace that is given"
+        _add(sheet, "OPERATION-006", f"resumed-{dtype}", shows, REMEMBERING, calls, traced="m", start=state)
+
+
 def _has_weights(document: Document) -> bool:
     return len(document["placeholders"]) == 2
 
@@ -166,19 +196,23 @@ def _add(
     *,
     overrides: Mapping[str, Any] | None = None,
     traced: str | None = None,
+    start: Any = None,
 ) -> None:
     step = custom(document, **(overrides or {}))
     run = GraphRun(document, step["options"].get("overrides", {}))
+    if traced is not None and start is not None:
+        run.memory[traced] = _exact_tree(start)
     made = []
     for gradients, weights in calls:
         expected = run.call(_exact_tree(gradients) or {}, _exact_tree(weights))
         made.append(VectorCall(gradients, weights, _expected_tree(gradients, expected, narrow=1)))
     if traced is not None:
         gradients, weights = calls[-1]
-        state = {traced: {"trace": _expected_tree(gradients, run.memory[traced], narrow=None)}}
-        made[-1] = VectorCall(gradients, weights, made[-1].expected, state)
-    init = calls[0][1] if calls[0][1] is not None else None
-    sheet.add(requirement, name, shows, step, made, init=init)
+        last = {traced: {"trace": _expected_tree(gradients, run.memory[traced], narrow=None)}}
+        made[-1] = VectorCall(gradients, weights, made[-1].expected, last)
+    state = None if start is None else {traced: {"trace": start}}
+    init = calls[0][1] if start is None else None
+    sheet.add(requirement, name, shows, step, made, init=init, state=state)
 
 
 def _exact_tree(tree: Any) -> Tree | None:
