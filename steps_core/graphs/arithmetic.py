@@ -17,7 +17,8 @@ def divided(xp: Namespace, x: Any, y: Any) -> Array:
         _, exponent = math.frexp(y)
         if y != 0 and math.isfinite(y) and abs(exponent) > _FAR:
             factor = 1 / _SHIFT if exponent > 0 else _SHIFT
-            return (x * factor) / (y * factor)
+            # Compilers fold the two constants into one that may leave the format, but not through a choice.
+            return xp.where(x == 0, x, x * factor) / (y * factor)
         return x / y
     if isinstance(x, (int, float)):
         return xp.full_like(y, x) / y

@@ -292,8 +292,8 @@ def reductions_of_long_leaves(run: Run, options: dict[str, Any]) -> None:
 
 @case("OPERATION-003", each={"options": {k: v for k, v in REDUCTIONS.items() if "-tree" in k}})
 def reductions_of_many_leaves(run: Run, options: dict[str, Any]) -> None:
-    """Of 300 leaves, empty ones among them."""
-    whole = [sample((n % 5,), seed=n) for n in range(300)]
+    """Of 130 leaves, empty ones among them."""
+    whole = [sample((n % 5,), seed=n) for n in range(130)]
     follows_oracle(run, reduced(options), [(whole, None)], wide=4)
 
 

@@ -79,7 +79,8 @@ def merged_in_the_order_of_the_gradients(run: Run, kind: Callable[..., Any], dty
     result, _ = run.make(custom(document)).apply(made(run, whole), None, None)
     read = run.read(result)
     same_bits(read, whole)
-    same_bits(list(read.values()), list(whole.values()))
+    if kind is OrderedDict:  # the order of a dict means nothing, and compilers sort its keys
+        same_bits(list(read.values()), list(whole.values()))
 
 
 @case("PACKET-002", each={"kind": CONTAINERS})
