@@ -33,6 +33,7 @@ SUBJECTS = (
 KINDS = (
     *(Kind(f"{dtype}, each rank from 0 to 5", every_rank(dtype)) for dtype in LEAF_DTYPES),
     Kind("one leaf", in_a_call(lambda call: len(arrays(call.gradients)) == 1)),
+    Kind("100 leaves", in_a_call(lambda call: len(arrays(call.gradients)) >= 100)),
     Kind("1,000 leaves", in_a_call(lambda call: len(arrays(call.gradients)) >= 1000)),
     Kind("several dtypes in one tree", in_a_call(mixes_dtypes)),
     Kind("an empty leaf", in_a_call(lambda call: any(0 in a.shape for a in arrays(call.gradients)))),
@@ -58,6 +59,7 @@ KINDS = (
 
 _NO_STATE = "it keeps no state"
 _ALONE = "each leaf is processed alone"
+_LIKE_THE_CLIP = "its leaves meet in the sum of the global clip, and a compiler takes minutes over so many"
 _STATELESS = (*CLIPPING, "WeightDecayStep", "CenteringStep", "ConstraintStep")
 _BY_ELEMENT = (
     "per-weight", "per-weight-relative", "AdamStep", "RMSPropStep", "SGDStep", "MomentumStep",
@@ -65,7 +67,11 @@ _BY_ELEMENT = (
 )  # fmt: skip
 
 ABSENT: Mapping[str, Mapping[str, str]] = {
-    "1,000 leaves": dict.fromkeys(_BY_ELEMENT, _ALONE),
+    "100 leaves": dict.fromkeys(_BY_ELEMENT, _ALONE),
+    "1,000 leaves": {
+        **dict.fromkeys((*_BY_ELEMENT, "per-layer"), _ALONE),
+        **dict.fromkeys(("ChainedStep", "MonitorStep", "SkipNonFiniteStep"), _LIKE_THE_CLIP),
+    },
     "50 calls": dict.fromkeys(_STATELESS, _NO_STATE),
     "a state that is given": dict.fromkeys(_STATELESS, _NO_STATE),
 }
