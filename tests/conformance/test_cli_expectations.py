@@ -153,7 +153,7 @@ def test_accuracy_goes_into_a_report_that_there_is_and_takes_the_place_of_what_w
 
     found = read(tmp_path / "report.jsonl")
     assert (found.header, found.results, found.complete) == (before.header, before.results, True)
-    keys = [(row.backend, row.requirement, row.dtype, row.size) for row in found.accuracy]
+    keys = [(row.backend, row.requirement, row.name, row.dtype, row.size) for row in found.accuracy]
     assert keys
     assert len(set(keys)) == len(keys)
     assert (tmp_path / "report.md").read_text().count("## Accuracy") == 1
