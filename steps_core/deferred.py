@@ -79,6 +79,7 @@ class Deferrable:
         if any(is_deferred(value) for value in (*arguments, *options.values())):
             settled = {name: _settled(value) for name, value in options.items()}
             named = cls.named_options(tuple(map(_settled, arguments)), settled)
+            cls._check_named(named)
             metadata = named.pop("metadata", None)
             return Template(cls, tuple(named.items()), metadata)
         return super().__new__(cls)
@@ -97,6 +98,13 @@ class Deferrable:
             for name in names
             if name not in defaults or settled[name] != cls.settled_option(name, defaults[name])
         }
+
+    @classmethod
+    def _check_named(cls, named: Mapping[str, Any]) -> None:
+        """Refuse names that the class does not have, as its constructor would, where they are written."""
+        for name in named:
+            if name not in [f.name for f in fields(cls)]:  # type: ignore[arg-type]
+                raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {name!r}")
 
     @classmethod
     def settled_option(cls, name: str, value: Any) -> Any:  # noqa: ARG003

@@ -42,5 +42,6 @@ def described(value: Any) -> Any:
         "a described option",
         "be a number, text, step or one of the schedules of this package",
         value,
-        f"{name} is not known by name elsewhere; use a schedule such as CosineSchedule",
+        f"{name} is not known by name elsewhere; use a schedule such as CosineSchedule, a tree of booleans "
+        "as a mask, or a Python number",
     )

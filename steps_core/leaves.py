@@ -23,7 +23,6 @@ class Leaves:
     """The checked leaves of one tree: arrays of one library, or None."""
 
     name: str
-    tree: Tree
     values: list[Array | None]
     structure: Structure
     xp: Namespace
@@ -31,6 +30,11 @@ class Leaves:
     def path(self, index: int) -> str:
         """Return where a leaf stands, such as ``gradients['layer1']['bias']``."""
         return leaf_paths(self.structure, self.name)[index]
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of these leaves."""
+        return self.rebuild(self.values)
 
     def rebuild(self, values: list[Any]) -> Tree:
         """Return the tree with other leaves."""
@@ -59,7 +63,7 @@ def open_tree(tree: Tree, name: str) -> Leaves:
         elif xp is not first:
             raise _other_library(name, name, xp, first, leaf_paths(structure, name)[index])
         values.append(as_array(xp, leaf))
-    return Leaves(name, tree, values, structure, first)
+    return Leaves(name, values, structure, first)
 
 
 def _is_supported(leaf: Array, xp: Namespace) -> bool:

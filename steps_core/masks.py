@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal, shown
-from .trees import Structure, Tree, broadcast_prefix, flatten, leaf_paths, unflatten
+from .trees import Prefix, Structure, Tree, flatten, leaf_paths, unflatten
 
 
 class MaskTree:
@@ -17,10 +17,11 @@ class MaskTree:
                 raise refusal(ArgumentTypeError, path, "be True or False", value, "pass a bool")
         # A tree of our own, which later changes to the caller's containers do not reach.
         self.tree, self.values = unflatten(self.structure, values), tuple(values)
+        self._prefix = Prefix(self.tree)
 
     def over(self, structure: Structure, name: str) -> list[bool]:
         """Return the value for each leaf of a tree."""
-        values = broadcast_prefix(self.tree, structure)
+        values = self._prefix.over(structure)
         if values is None:
             way_out = f"give the mask the containers and keys of {name}, or fewer levels of them"
             raise TreeMismatchError(

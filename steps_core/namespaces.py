@@ -139,10 +139,15 @@ def is_traced_by_jax(array: Any) -> bool:
     return jax is not None and isinstance(array, jax.core.Tracer)
 
 
+def is_compiled_by_torch() -> bool:
+    """Return whether torch.compile is recording this code instead of running it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling())
+
+
 def is_tracing(array: Any) -> bool:
     """Return whether a library is recording this code instead of running it."""
-    torch = sys.modules.get("torch")
-    return is_traced_by_jax(array) or (torch is not None and bool(torch.compiler.is_compiling()))
+    return is_traced_by_jax(array) or is_compiled_by_torch()
 
 
 def to_numpy(array: Array) -> Any:

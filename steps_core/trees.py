@@ -11,6 +11,7 @@ from typing import Any
 import optree
 
 from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal
+from .namespaces import is_compiled_by_torch
 
 Tree = Any
 Structure = optree.PyTreeSpec
@@ -31,6 +32,8 @@ def flatten(tree: Tree) -> tuple[list[Any], Structure]:
 
 
 def _flatten(tree: Tree) -> tuple[list[Any], Structure]:
+    if is_compiled_by_torch():
+        return _flatten_while_compiling(tree)
     try:
         return optree.tree_flatten(tree, none_is_leaf=True, namespace=_REGISTER)
     except RecursionError:
@@ -43,7 +46,40 @@ def _flatten(tree: Tree) -> tuple[list[Any], Structure]:
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Tree:
     """Return the tree of that structure with these leaves."""
+    if is_compiled_by_torch():
+        return _unmarked(optree.tree_unflatten(structure, [_marked(leaf) for leaf in leaves]))
     return optree.tree_unflatten(structure, leaves)
+
+
+# torch.compile takes a dict of constants for a constant, and can then neither open nor rebuild it.
+class _Nothing:
+    """What stands for None while torch.compile opens or rebuilds a tree."""
+
+
+_NOTHING = _Nothing()
+
+
+def _flatten_while_compiling(tree: Tree) -> tuple[list[Any], Structure]:
+    leaves, structure = optree.tree_flatten(_marked(tree), none_is_leaf=True, namespace=_REGISTER)
+    return [_unmarked(leaf) for leaf in leaves], structure
+
+
+def _marked(tree: Tree) -> Tree:
+    return _with_leaves_replaced(tree, None, _NOTHING)
+
+
+def _unmarked(tree: Tree) -> Tree:
+    return _with_leaves_replaced(tree, _NOTHING, None)
+
+
+def _with_leaves_replaced(tree: Tree, old: Any, new: Any) -> Tree:
+    if tree is old:
+        return new
+    if type(tree) is dict:
+        return {key: _with_leaves_replaced(entry, old, new) for key, entry in tree.items()}
+    if type(tree) in (list, tuple):
+        return type(tree)([_with_leaves_replaced(entry, old, new) for entry in tree])
+    return tree
 
 
 def leaf_paths(structure: Structure, root: str) -> list[str]:
@@ -62,13 +98,31 @@ def is_container(value: Any) -> bool:
     return not is_leaf or _opens_in_jax(value)
 
 
-def broadcast_prefix(prefix: Tree, structure: Structure) -> list[Any] | None:
-    """Return, for each leaf of a structure, the value of the prefix above it; None if it is no prefix."""
-    whole = unflatten(structure, range(structure.num_leaves))
-    try:
-        return optree.broadcast_prefix(prefix, whole, none_is_leaf=True, namespace=_REGISTER)
-    except ValueError:
-        return None
+class Prefix:
+    """A tree of constants that stands for all trees with more below its leaves."""
+
+    def __init__(self, tree: Tree) -> None:
+        values, structure = flatten(tree)
+        self.kind = structure.type
+        self.entries = tuple(structure.entries())
+        self.value = values[0] if self.kind is None else None
+        one_level = structure.one_level()
+        below = one_level.flatten_up_to(tree) if one_level is not None and self.kind is not None else ()
+        self.children = tuple(Prefix(child) for child in below)
+
+    def over(self, structure: Structure) -> list[Any] | None:
+        """Return for each leaf of a structure the value above it; None where this is no prefix of it."""
+        if self.kind is None:
+            return [self.value] * structure.num_leaves
+        if structure.type is not self.kind or tuple(structure.entries()) != self.entries:
+            return None
+        values: list[Any] = []
+        for child, below in zip(self.children, structure.children(), strict=True):
+            found = child.over(below)
+            if found is None:
+                return None
+            values += found
+        return values
 
 
 def register_container(

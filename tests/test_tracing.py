@@ -13,7 +13,9 @@ from libraries import Library
 from steps_core import (
     AdamStep,
     ChainedStep,
+    CustomStep,
     GradientClippingStep,
+    MaskedStep,
     MomentumStep,
     MonitorStep,
     RMSPropStep,
@@ -22,6 +24,10 @@ from steps_core import (
     Step,
     WeightDecayStep,
     apply_updates,
+    extract_streams,
+    graph,
+    graphs,
+    merge_streams,
 )
 
 CHAIN = ChainedStep(
@@ -242,6 +248,35 @@ def test_derivatives_of_optimizers_are_finite_at_zero(torch: Any, name: str) -> 
     gradients = torch.zeros(2, requires_grad=True)
     step(gradients, torch.ones(2)).gradients.sum().backward()
     assert torch.isfinite(gradients.grad).all()
+
+
+PACKET_STEPS = {
+    "streams": CustomStep(
+        graph(
+            lambda g: merge_streams(AdamStep()(extract_streams(g, ["body"])), -extract_streams(g, ["head"]))
+        )
+    ),
+    "mask": MaskedStep(AdamStep(), {"body": True, "head": False}),
+    "mask by function": MaskedStep(AdamStep(), lambda path, leaf: path[0] == "body"),
+    "sum": CustomStep(graph(lambda g: -graphs.trace(g) / (1 + graphs.norm(g)))),
+}
+
+
+@pytest.mark.parametrize("name", PACKET_STEPS)
+def test_parts_of_a_tree_are_compiled_whole(torch: Any, name: str) -> None:
+    """Also where one part holds None alone."""
+    step = PACKET_STEPS[name]
+    packet = {
+        "body": {"k": torch.ones((2, 3)), "b": [torch.ones(2), None]},
+        "head": {"k": torch.ones(3), "none": {"a": None}},
+    }
+    compiled = torch.compile(step, backend="eager", fullgraph=True)
+    ours, plain = step.init(packet), step.init(packet)
+    for _ in range(2):
+        updates, ours = compiled(packet, packet, ours)
+        expected, plain = step(packet, packet, plain)
+        assert_close(updates, expected, 2)
+    assert_close(ours, plain, 2)
 
 
 def test_derivatives_through_a_skipped_call_are_zero(torch: Any) -> None:

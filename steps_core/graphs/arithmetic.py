@@ -76,7 +76,8 @@ def signum(xp: Namespace, x: Array) -> Array:
     if xp.isdtype(x.dtype, "complex floating"):
         return xp.sign(x)
     one = xp.ones_like(x)
-    return xp.where(x > 0, one, xp.where(x < 0, -one, x))
+    # x * 0.0, not x: its derivative is 0 as everywhere else.
+    return xp.where(x > 0, one, xp.where(x < 0, -one, x * 0.0))
 
 
 def square(xp: Namespace, x: Array) -> Array:

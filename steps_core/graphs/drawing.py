@@ -6,7 +6,7 @@ from typing import Any
 from ..contract import Step
 from ..deferred import Entries, Reference, Template
 from ..descriptions import options_beyond_defaults
-from .model import GraphData, Node, StepNode, dependencies
+from .model import GraphData, Node, StepNode
 from .stateful import STATEFUL_NAMES
 
 
@@ -14,7 +14,8 @@ def text(graph: GraphData) -> str:
     """Return signature, hyper-parameters and nodes, one a line."""
     parameters = [f"{parameter.name}={parameter.default!r}" for parameter in graph.parameters]
     head = ", ".join([*graph.placeholders, *(["*", *parameters] if parameters else [])])
-    lines = [f"{graph.name}({head}):"]
+    said = "" if graph.negates is None else f"  # negates={graph.negates}"
+    lines = [f"{graph.name}({head}):{said}"]
     lines += [f"    {node.name} = {_call(node)}" for node in graph.nodes]
     return "\n".join([*lines, f"    return {graph.output}"])
 
@@ -65,7 +66,7 @@ def mermaid(graph: GraphData) -> str:
     for node in graph.nodes:
         lines.append(f'    {places[node.name]}["{_label(node)}"]')
     for node in graph.nodes:
-        lines += [f"    {places[name]} --> {places[node.name]}" for name in dict.fromkeys(dependencies(node))]
+        lines += [f"    {places[name]} {arrow} {places[node.name]}" for name, arrow in _arrows(node)]
     lines += ['    output(["updates"])', f"    {places[graph.output]} ==> output"]
     return "\n".join(lines)
 
@@ -80,11 +81,27 @@ def _places(graph: GraphData) -> dict[str, str]:
     return {name: f"n{number}" for number, name in enumerate(names)}
 
 
+def _arrows(node: Node) -> list[tuple[str, str]]:
+    """Return what a node reads, and the arrow: numbered where it has several inputs, whose order counts."""
+    numbered = len(node.inputs) > 1
+    inputs = [
+        (value, f"-->|{place}|" if numbered else "-->")
+        for place, value in enumerate(node.inputs, start=1)
+        if isinstance(value, str)
+    ]
+    return [*inputs, *((name, "-.->") for name in dict.fromkeys(name for _, name in node.references()))]
+
+
 def _label(node: Node) -> str:
-    constants = [repr(value) for value in node.inputs if not isinstance(value, str)]
+    constants = [
+        f"input {place}: {value!r}"
+        for place, value in enumerate(node.inputs, start=1)
+        if not isinstance(value, str)
+    ]
     is_step = isinstance(node, StepNode) and node.kind not in STATEFUL_NAMES
     body = [_shown(node.step)] if isinstance(node, StepNode) and is_step else _options(node)
-    details = _escaped(", ".join([*body, *constants]))
+    is_named_otherwise = not is_step and node.title not in node.name
+    details = _escaped(", ".join([*([node.title] if is_named_otherwise else []), *body, *constants]))
     return f"{node.name}<br/>{details}" if details else node.name
 
 

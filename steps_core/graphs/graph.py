@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..contract import Step
-from ..deferred import is_deferred
-from ..errors import ArgumentTypeError, UnknownNameError, refusal
+from ..errors import ArgumentError, ArgumentTypeError, UnknownNameError, refusal
 from .drawing import mermaid, text
-from .model import GraphData, OperationNode, Parameter, StepNode, Structure, check_structure
+from .hyper_parameters import settled_value
+from .model import MOST_CHARACTERS, GraphData, OperationNode, Parameter, StepNode, Structure, check_structure
 from .plan import Plan, make_plan
 
 
@@ -26,8 +26,8 @@ class Graph(GraphData):
         nodes: steps and operations, each with its inputs by name.
         output: name of the placeholder or node that is the result.
         name: what the graph is called. Default "graph".
-        negates: whether the result is to be added to the weights; needed only where the nodes leave it
-            open. Default None.
+        negates: whether the result is to be added to the weights, said where the nodes leave it open;
+            None elsewhere: ``CustomStep(graph).negates`` tells it for every graph. Default None.
 
     Raises:
         ArgumentError, ArgumentTypeError, UnknownNameError: a node's inputs, an option, or a default breaks
@@ -50,11 +50,16 @@ class Graph(GraphData):
 
     def __post_init__(self) -> None:
         """Check the graph with the defaults of its hyper-parameters."""
-        if not isinstance(self.name, str) or not self.name:
+        if not isinstance(self.name, str):
             raise refusal(ArgumentTypeError, "name", "be a text", self.name, "pass a name")
+        if not self.name.isprintable() or not 0 < len(self.name) <= MOST_CHARACTERS:
+            rule = f"be of 1 to {MOST_CHARACTERS} printable characters"
+            raise refusal(ArgumentError, "name", rule, self.name, "pass a short name on one line")
         if self.negates is not None and not isinstance(self.negates, bool):
             raise refusal(ArgumentTypeError, "negates", "be True, False or None", self.negates, "pass a bool")
         _check_types(self)
+        settled = tuple(Parameter(p.name, settled_value(p.name, p.default)) for p in self.parameters)
+        object.__setattr__(self, "parameters", settled)
         checked = check_structure(self.placeholders, self.parameters, self.nodes, self.output)
         object.__setattr__(self, "_structure", checked)
         self.planned({})
@@ -84,11 +89,7 @@ class Graph(GraphData):
         for name in overrides:
             if name not in self.defaults:
                 raise unknown_parameter(name, list(self.defaults))
-        values = {**self.defaults, **overrides}
-        for name, value in values.items():
-            if is_deferred(value):
-                rule = "have a value, not one that is known later"
-                raise refusal(ArgumentTypeError, f"the parameter {name!r}", rule, value, "give it a value")
+        values = {**self.defaults, **{name: settled_value(name, value) for name, value in overrides.items()}}
         return make_plan(
             self._structure,
             self.placeholders,

@@ -43,6 +43,14 @@ def document_of(graph: GraphData) -> dict[str, Any]:
 
 
 def _node_document(node: Node) -> dict[str, Any]:
+    try:
+        return _written_node(node)
+    except ArgumentTypeError as error:
+        error.args = (f"node {node.name!r}: {error}",)
+        raise
+
+
+def _written_node(node: Node) -> dict[str, Any]:
     inputs = [value if isinstance(value, str) else described(value) for value in node.inputs]
     if isinstance(node, OperationNode):
         options = {name: described(value) for name, value in node.options}

@@ -13,10 +13,12 @@ from .operations import OPERATIONS
 from .stateful import STATEFUL_NAMES, Counter
 
 MOST_NODES = 10_000
+MOST_CHARACTERS = 200  # of a graph's name
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _NUMBERED = [*map(str, range(10)), "N"]
 PORTS = (
+    *("self", "cls"),  # Python passes these itself.
     *("gradients", "weights", "state", "graph", "graph_signature", "overrides", "set_breakpoint", "metadata"),
     *(f"{port}{number}" for port in ("name", "val") for number in _NUMBERED),
 )

@@ -19,6 +19,7 @@ from .values import (
     between_scalars,
     filled_like,
     leafwise,
+    numbered,
     require_trees_real,
     tree_value,
 )
@@ -195,13 +196,13 @@ def _merge(call: Call, inputs: Sequence[Value], options: Mapping[str, Any]) -> V
     values = [value for value in inputs if isinstance(value, TreeValue)]
     starts = accumulate((len(value.values) for value in values), initial=0)
     merged = merge_streams(*(_places(value, start) for value, start in zip(values, starts, strict=False)))
-    names = call.gradients.tree if isinstance(call.gradients.tree, Mapping) else ()
-    return _regrouped(values, in_order_of(merged, names))
+    whole = numbered(call.gradients)
+    return _regrouped(values, in_order_of(merged, whole if isinstance(whole, Mapping) else ()))
 
 
 def _places(value: TreeValue, start: int) -> Mapping[str, Any]:
     """Return the tree with the leaves numbered from start; refuse one that is no packet."""
-    places = value.leaves.rebuild(list(range(start, start + len(value.values))))
+    places = numbered(value.leaves, start)
     if not isinstance(places, Mapping):
         rule, way_out = "be a packet here, a mapping of names to trees", 'pass {"conv": tree, "head": tree}'
         raise refusal(TreeMismatchError, value.leaves.name, rule, value.leaves.tree, way_out)
@@ -210,7 +211,8 @@ def _places(value: TreeValue, start: int) -> Mapping[str, Any]:
 
 def _regrouped(values: Sequence[TreeValue], places: Tree) -> TreeValue:
     """Return the leaves of some values in another tree, which holds their places."""
-    order, structure = flatten(places)
+    numbers, structure = flatten(places)
+    order = [number.value for number in numbers]
     own = [leaf for value in values for leaf in value.leaves.values]
     computed = [leaf for value in values for leaf in value.values]
     formats = [leaf for value in values for leaf in value.formats]
@@ -222,7 +224,6 @@ def _regrouped(values: Sequence[TreeValue], places: Tree) -> TreeValue:
         structure=structure,
         xp=xp if any(leaf is not None for leaf in kept) else None,
     )
-    leaves = replace(leaves, tree=leaves.rebuild(kept))
     result = tree_value(leaves, [computed[place] for place in order])
     if all(value.formats is value.values for value in values):
         return replace(result, is_given=all(value.is_given for value in values))

@@ -21,7 +21,7 @@ from .operations import NUMBER, OPERATIONS, SCALAR, TREE, Kind
 from .signs import AmbiguousSignError, negates, sign_error
 from .stateful import STATEFUL_NAMES, Counter
 from .tunables import Loans, initial_entries, lent, place_of, read_entries, returned
-from .values import Scalar, TreeValue, Value, opened_as, tree_value
+from .values import Scalar, TreeValue, Value, numbered, opened_as, tree_value
 
 _PASSES_ON = ("extract_streams", "merge_streams")
 
@@ -182,7 +182,7 @@ def _without_partners(weights: Leaves, wide: Values) -> Leaves:
     if not any(value is None for value in wide):
         return weights
     kept = [None if value is None else leaf for leaf, value in zip(weights.values, wide, strict=True)]
-    return replace(weights, tree=weights.rebuild(kept), values=kept)
+    return replace(weights, values=kept)
 
 
 def _as_gradients(output: str, call: Call, value: Value) -> Values:
@@ -206,14 +206,18 @@ def _as_gradients(output: str, call: Call, value: Value) -> Values:
 
 def _aligned(leaves: Leaves, gradients: Leaves) -> list[int]:
     """Return for each gradient the place of its leaf in a packet of the same streams in another order."""
-    indices = leaves.rebuild(list(range(len(leaves.values))))
-    wanted = gradients.rebuild(list(range(len(gradients.values))))
+    indices, wanted = numbered(leaves), numbered(gradients)
     if isinstance(indices, Mapping) and isinstance(wanted, Mapping) and set(indices) == set(wanted):
         ordered = in_order_of(indices, wanted)
         if all(flatten(ordered[name])[1] == flatten(wanted[name])[1] for name in wanted):
             order = {name: flatten(ordered[name])[0] for name in wanted}
             places = [place for name in wanted for place in flatten(wanted[name])[0]]
-            found = dict(zip(places, (index for name in wanted for index in order[name]), strict=True))
+            found = {
+                place.value: index.value
+                for place, index in zip(
+                    places, (index for name in wanted for index in order[name]), strict=True
+                )
+            }
             return [found[place] for place in range(len(gradients.values))]
     way_out = "merge all streams of the gradients again before the output"
     rule = "have the tree structure of gradients"
@@ -255,7 +259,7 @@ def make_plan(
         with _naming(name):
             if isinstance(node, StepNode):
                 kinds[name] = _step_kind(node, inputs)
-                steps[name] = _made(node, kinds, numbers, moving)
+                steps[name] = _made(node, kinds, numbers, moving, structure.nodes)
                 loans[name] = _loans(node, steps[name], moving)
                 _check_weights(node, steps[name])
             else:
@@ -316,7 +320,11 @@ def _step_kind(node: StepNode, inputs: Sequence[Kind]) -> Kind:
 
 
 def _made(
-    node: StepNode, kinds: Mapping[str, Kind], numbers: Mapping[str, Any], moving: Collection[str]
+    node: StepNode,
+    kinds: Mapping[str, Kind],
+    numbers: Mapping[str, Any],
+    moving: Collection[str],
+    computed: Collection[str],
 ) -> Any:
     """Return the node's step, with the values of the hyper-parameters that its options name.
 
@@ -329,22 +337,36 @@ def _made(
             place = f"option {'.'.join(option)} of {node.title}"
             rule = "be a hyper-parameter, or a number computed from some"
             raise refusal(ArgumentTypeError, place, rule, f"{name} ({kinds[name]})", "pass a number")
+
+    def value_of(name: str) -> Any:
+        if name in moving:
+            return Tunable(numbers[name])
+        return _exact(numbers[name]) if name in computed else numbers[name]
+
     try:
-        return node.step.made(lambda name: Tunable(numbers[name]) if name in moving else numbers[name])
+        return node.step.made(value_of)
     except StepsError as error:
-        error.args = (f"{error} ({_origins(node, error)})",)
+        error.args = (f"{error} ({_origins(node, error, computed)})",)
         raise
+
+
+def _exact(value: Any) -> Any:
+    """Return a whole number that was computed as a double as an int: options may ask for one."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _loans(node: StepNode, step: Any, moving: Collection[str]) -> Loans:
     return tuple((place_of(step, option), name) for option, name in node.references() if name in moving)
 
 
-def _origins(node: StepNode, error: StepsError) -> str:
+def _origins(node: StepNode, error: StepsError, computed: Collection[str]) -> str:
     """Return which hyper-parameters give the option that an error is about, or all options."""
     given = [(".".join(option), option[-1], name) for option, name in node.references()]
     about = [entry for entry in given if entry[1] == error.argument] or given
-    return ", ".join(f"option {option!r} is the hyper-parameter {name!r}" for option, _, name in about)
+    return ", ".join(
+        f"option {option!r} is the {'number' if name in computed else 'hyper-parameter'} {name!r}"
+        for option, _, name in about
+    )
 
 
 def _check_weights(node: StepNode, step: Any) -> None:
@@ -362,7 +384,10 @@ def _check_numbers(node: OperationNode, numbers: Mapping[str, Any], parameters: 
             continue
         if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
             rule = "be a number, because an operation computes with it"
-            raise refusal(ArgumentTypeError, f"the parameter {value!r}", rule, number, "give it a number")
+            way_out = "give it a number"
+            if callable(number):
+                way_out = "let a step use the schedule: ScalingStep(learning_rate=...)(value) in the graph"
+            raise refusal(ArgumentTypeError, f"the parameter {value!r}", rule, number, way_out)
 
 
 def _check_constraints(structure: Structure, output: str, steps: Mapping[str, Any]) -> bool:

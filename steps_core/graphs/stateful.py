@@ -11,6 +11,7 @@ from ..namespaces import Array, astype, copied
 from ..numerics.moments import bias_correction, in_real_dtype, next_average
 from ..state import State, StateView, count_from_zero, incremented, zeros_like
 from ..steps.momentum import MomentumStep
+from ..tunable import Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class MovingAverage(_StatefulOperation):
     State: ``mean`` (m, float32 at least); with bias_correction also ``count`` (int32 0-d).
     """
 
-    decay: float = 0.9
+    decay: Number = 0.9
     bias_correction: bool = False
 
     def _check_options(self) -> None:

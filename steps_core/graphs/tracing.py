@@ -126,6 +126,13 @@ class Symbol(Deferred):
 
     __int__ = __index__ = __complex__ = __float__
 
+    @property
+    def gradients(self) -> NoReturn:
+        """Refuse: a step in a graph returns its gradients alone."""
+        self.__iter__()
+
+    state = gradients
+
     def __iter__(self) -> NoReturn:
         raise refusal(
             ArgumentTypeError,
@@ -160,6 +167,7 @@ class Trace:
         self.title = title
         self.nodes: list[Node] = []
         self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
 
     def add_step(self, step: Step | Template, inputs: Sequence[Any], name: str | None) -> Symbol:
         """Add a step."""
@@ -196,17 +204,19 @@ class Trace:
             return value.name
         if isinstance(value, bool) or not isinstance(value, Real):
             rule = "be a value of the graph or a number"
-            way_out = "make it a hyper-parameter with a default, or use a number"
+            way_out = "use a number, or a hyper-parameter that is one"
             raise refusal(ArgumentTypeError, "an input", rule, value, way_out)
         return checks.number("an input", value)
 
     def _named(self, name: str | None, title: str) -> str:
         if name is not None:
             return name
-        number = 1
-        while (title if number == 1 else f"{title}_{number}") in self._taken:
-            number += 1
-        return title if number == 1 else f"{title}_{number}"
+        while True:
+            number = self._numbers.get(title, 0) + 1
+            self._numbers[title] = number
+            found = title if number == 1 else f"{title}_{number}"
+            if found not in self._taken:
+                return found
 
 
 def operation(name: str, *inputs: Any, node_name: str | None = None, **options: Any) -> Symbol:
@@ -288,7 +298,7 @@ def _traced(function: Any, negates: bool | None, name: str | None) -> Graph:
     if not callable(function) or isinstance(function, (Graph, Step, type)):
         way_out = "write @graph above a function of gradients and weights"
         raise refusal(ArgumentTypeError, "function", "be a function", function, way_out)
-    title = str(name or getattr(function, "__name__", "graph"))
+    title = str(getattr(function, "__name__", "graph")) if name is None else name
     placeholders, parameters = _arguments(function)
     trace = Trace(title, [*placeholders, *(parameter.name for parameter in parameters)])
     token = _CURRENT.set(trace)

@@ -1,13 +1,15 @@
 """What flows along the edges of a graph: numbers, scalars of the device, and trees."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..call import Values, on_device_of, per_kind, scalar_for
-from ..errors import LeafTypeError, refusal
+from ..errors import ArgumentError, LeafTypeError, refusal
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace, as_array, dtype_name, namespace_of
+from ..numerics.formats import format_of
 from ..trees import require_same_structure
 
 Number = float | bool | int
@@ -50,8 +52,7 @@ def tree_value(leaves: Leaves, values: Values, *, is_given: bool = False) -> Tre
 
 def opened_as(value: TreeValue) -> Leaves:
     """Return the tree with the computed values as its own leaves."""
-    rebuilt = value.leaves.rebuild(value.values)
-    return replace(value.leaves, tree=rebuilt, values=value.values)
+    return replace(value.leaves, values=value.values)
 
 
 def leafwise(function: LeafFunction, *operands: Value, truth: bool = False) -> TreeValue:
@@ -89,7 +90,7 @@ def _leaves_like(trees: Sequence[TreeValue], values: Values) -> Leaves:
     for leaves in sorted((tree.leaves for tree in trees), key=lambda leaves: leaves.name != "gradients"):
         if _fit(leaves, values):
             return leaves
-    return replace(first, tree=first.rebuild(values), values=values)
+    return replace(first, values=values)
 
 
 def _fit(leaves: Leaves, values: Values) -> bool:
@@ -113,10 +114,20 @@ def _parts(xp: Namespace, operand: Value) -> Callable[[int, Array], Any]:
         convert = per_kind(lambda leaf: _scalar_for(xp, array, leaf))
         return lambda index, like: convert(like)
     number = operand
-    if not isinstance(number, bool):
-        convert = per_kind(lambda leaf: scalar_for(xp, float(number), leaf))
-        return lambda index, like: convert(like)
-    return lambda index, like: number
+    if isinstance(number, bool):
+        return lambda index, like: number
+    convert = per_kind(lambda leaf: number_for(float(number), leaf))
+    return lambda index, like: convert(like)
+
+
+def number_for(number: float, leaf: Array) -> float:
+    """Return a number as the arithmetic of a leaf takes it; one that its format cannot hold is refused."""
+    form = format_of(leaf)
+    if abs(number) > form.largest and not math.isinf(number):
+        way_out = "use a smaller number, infinity, or float64 gradients"
+        rule = f"fit {form.name}, which the leaf is computed in"
+        raise refusal(ArgumentError, "a number of the graph", rule, number, way_out)
+    return number
 
 
 def _scalar_for(xp: Namespace, array: Array, leaf: Array) -> Array:
@@ -147,7 +158,19 @@ def _filled(xp: Namespace, number: Value, like: Array) -> Any:
         return number
     if dtype_name(like.dtype) == "bool":
         return xp.full_like(like, number, dtype=xp.float32)
-    return xp.full_like(like, scalar_for(xp, float(number), like))
+    return xp.full_like(like, number_for(float(number), like))
+
+
+@dataclass(frozen=True)
+class LeafNumber:
+    """Where a leaf stands in a list. No plain number: some compilers cannot rebuild a tree of constants."""
+
+    value: int
+
+
+def numbered(leaves: Leaves, start: int = 0) -> Any:
+    """Return the tree with its leaves replaced by their numbers."""
+    return leaves.rebuild([LeafNumber(start + index) for index in range(len(leaves.values))])
 
 
 def filled_like(value: TreeValue, filling: Value) -> TreeValue:

@@ -78,6 +78,10 @@ class ChainedStep(Step):
         by_slot = {**dict(_positional(arguments)), **options}
         return {slot: step for slot, step in by_slot.items() if step is not None}
 
+    @classmethod
+    def _check_named(cls, named: Mapping[str, Any]) -> None:
+        """Accept any slot: the chain that is made refuses what is none."""
+
     def _check_options(self) -> None:
         for (slot, step), (following, _) in zip(self.slots, self.slots[1:], strict=False):
             if getattr(step, "constrains", False):

@@ -1,7 +1,7 @@
 """Custom steps: a graph of steps and operations as one step."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from ..deferred import Entries
 from ..descriptions import described
 from ..errors import ArgumentError, ArgumentTypeError, refusal
 from ..graphs.graph import Graph, unknown_parameter
+from ..graphs.hyper_parameters import settled_value
 from ..graphs.plan import Plan
 from ..leaves import Leaves
 from ..metadata import Metadata
@@ -85,12 +86,12 @@ class CustomStep(Step):
         _check_signature(graph, graph_signature)
         pairs, keywords = _separated(hyper_parameters)
         values: dict[str, Any] = {}
-        for name, value in (*_mapping(overrides).items(), *keywords.items(), *pairs):
+        given = (*_mapping(overrides).items(), *keywords.items(), *pairs)
+        _check_given_once(name for name, _ in given)
+        for name, value in given:
             if name not in graph.defaults:
                 raise unknown_parameter(name, list(graph.defaults))
-            if name in values:
-                raise refusal(ArgumentError, "overrides", "name each hyper-parameter once", name, "drop one")
-            values[name] = value
+            values[name] = settled_value(name, value)
         in_order = Overrides({name: values[name] for name in graph.defaults if name in values})
         self._set(graph=graph, overrides=in_order, set_breakpoint=set_breakpoint, metadata=metadata)
         self.__post_init__()
@@ -98,13 +99,19 @@ class CustomStep(Step):
     @classmethod
     def named_options(cls, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options by name, as a template keeps them."""
-        given = {**dict(zip(("graph", "graph_signature", "overrides"), arguments, strict=False)), **options}
+        rest = {**dict(zip(("graph", "graph_signature", "overrides"), arguments, strict=False)), **options}
         kept = ("graph", "graph_signature", "set_breakpoint", "metadata")
-        named = {name: given.pop(name) for name in kept if name in given}
-        overrides = given.pop("overrides", None) or Entries(())
-        pairs, keywords = _separated(given)
+        named = {name: rest.pop(name) for name in kept if name in rest}
+        overrides = rest.pop("overrides", None) or Entries(())
+        pairs, keywords = _separated(rest)
         entries = overrides.items if isinstance(overrides, Entries) else tuple(_mapping(overrides).items())
-        return {**named, "overrides": Entries((*entries, *keywords.items(), *pairs))}
+        given = (*entries, *keywords.items(), *pairs)
+        _check_given_once(name for name, _ in given)
+        return {**named, "overrides": Entries(given)}
+
+    @classmethod
+    def _check_named(cls, named: Mapping[str, Any]) -> None:
+        """Accept any name: those that are left here are ports."""
 
     def _check_options(self) -> None:
         self._plan  # noqa: B018  # A value that a node does not take is refused now, not at the first call.
@@ -166,6 +173,14 @@ def _mapping(overrides: Any) -> Mapping[str, Any]:
         rule = "be a mapping of names to values"
         raise refusal(ArgumentTypeError, "overrides", rule, overrides, 'pass {"weight_decay": 5e-4}')
     return overrides
+
+
+def _check_given_once(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise refusal(ArgumentError, "overrides", "name each hyper-parameter once", name, "drop one")
+        seen.add(name)
 
 
 def _separated(options: Mapping[str, Any]) -> tuple[list[tuple[str, Any]], dict[str, Any]]:

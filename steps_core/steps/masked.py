@@ -112,4 +112,4 @@ def _only(leaves: Leaves, chosen: list[bool]) -> Leaves:
     values = _where(chosen, leaves.values)
     has_arrays = any(value is not None for value in values)
     xp = leaves.xp if has_arrays else None
-    return replace(leaves, tree=leaves.rebuild(values), values=values, xp=xp)
+    return replace(leaves, values=values, xp=xp)

@@ -7,7 +7,7 @@ import pytest
 from comparing import assert_within_ulps, read_tree
 from libraries import Library
 
-from steps_core import ArgumentError, CustomStep, MomentumStep, graph, graphs
+from steps_core import ArgumentError, CustomStep, MomentumStep, Tunable, graph, graphs
 
 VALUES = [2.0, -4.0, 0.0, 8.0]
 RESULTS: dict[str, tuple[Any, list[float]]] = {
@@ -103,3 +103,12 @@ def test_bad_options_are_refused_as_in_steps() -> None:
         graph(lambda g: graphs.moving_average(g, decay=1.5))
     with pytest.raises(ArgumentError, match="node 'trace': decay must be at least 0 and below 1, got 7"):
         CustomStep(graph(lambda g, *, d=0.5: graphs.trace(g, decay=d)), d=7)
+
+
+def test_a_decay_may_be_tunable() -> None:
+    """As of every step."""
+    step = CustomStep(graph(lambda g, *, b=0.9: graphs.moving_average(g, decay=b)), b=Tunable(0.5))
+    assert step(np.asarray([2.0])).gradients == [1.0]
+    other = graph(lambda g: graphs.moving_average(g, decay=Tunable(0.5), bias_correction=True))
+    assert CustomStep(other).init(np.asarray([2.0]))["moving_average"]["decay"] == 0.5
+    np.testing.assert_allclose(CustomStep(other)(np.asarray([2.0])).gradients, [2.0], rtol=1e-7)

@@ -11,18 +11,25 @@ from steps_core import (
     AdamStep,
     ArgumentError,
     ArgumentTypeError,
+    CosineSchedule,
     CustomStep,
     GradientClippingStep,
     Graph,
+    MaskedStep,
+    MomentumStep,
     MonitorStep,
+    ScalingStep,
+    SGDStep,
     StepsError,
     UnknownNameError,
+    build,
     graph,
     graphs,
     merge_streams,
 )
 from steps_core.graphs import OperationNode, Parameter, StepNode
 from steps_core.graphs.model import MOST_NODES, PORTS
+from steps_core.masks import MaskTree
 
 
 def test_a_function_becomes_data() -> None:
@@ -122,6 +129,7 @@ def _unpacked() -> Any:
     return unpacked
 
 
+ONE = graph(lambda g, *, b=2.0: -b * g)
 ARRAY = np.asarray([1.0, 2.0])
 TYPE, VALUE, NAME = ArgumentTypeError, ArgumentError, UnknownNameError
 
@@ -248,6 +256,37 @@ REFUSED: dict[str, tuple[Any, type, str]] = {
         "the graph <lambda> must not be called itself",
     ),
     "mixed packets": (lambda: graph(lambda g: merge_streams(g, {"a": 1})), TYPE, "be a value of the graph"),
+    "an empty graph's name": (
+        lambda: graph(name="")(lambda g: -g),
+        VALUE,
+        "name must be of 1 to 200 printable",
+    ),
+    "a name of two lines": (
+        lambda: graph(name="a\nb")(lambda g: -g),
+        VALUE,
+        "name must be of 1 to 200 printable",
+    ),
+    "a parameter called self": (lambda: graph(lambda g, *, self=1.0: self * g), VALUE, "name of a port"),
+    "the gradients of a step": (
+        lambda: graph(lambda g: AdamStep()(g).gradients),
+        TYPE,
+        "a step in a graph returns its gradients alone",
+    ),
+    "a dict that is no mask": (
+        lambda: graph(lambda g, *, a={"b": 1.0}: g * a),
+        TYPE,
+        "the parameter 'a' must be no mapping but a tree of booleans",
+    ),
+    "a parameter given twice inside": (
+        lambda: graph(lambda g, *, a=1.0: CustomStep(ONE, overrides={"b": a}, b=7.0)(g)),
+        VALUE,
+        "name each hyper-parameter once, got 'b'",
+    ),
+    "a schedule in an operation": (
+        lambda: CustomStep(ONE, b=CosineSchedule(1.0, 10)),
+        TYPE,
+        r"let a step use the schedule: ScalingStep\(learning_rate",
+    ),
     "an unknown override": (lambda: CustomStep(graph(lambda g: -g), a=1), NAME, r"\(none\), got 'a'"),
 }
 
@@ -311,7 +350,7 @@ BY_HAND: dict[str, tuple[Any, str]] = {
         lambda: Graph(("g",), (), (StepNode("n", 3, ("g",)),), "n"),
         "node 'n': step must be a step, got 3",
     ),
-    "an empty name": (lambda: Graph(("g",), (), (), "g", name=""), "name must be a text"),
+    "a name that is none": (lambda: Graph(("g",), (), (), "g", name=3), "name must be a text"),
 }
 
 
@@ -321,3 +360,59 @@ def test_a_graph_made_by_hand_is_checked_too(name: str) -> None:
     make, message = BY_HAND[name]
     with pytest.raises(ArgumentTypeError, match=message):
         make()
+
+
+def test_a_misspelt_option_is_refused_where_it_is_written() -> None:
+    """As Python does it for steps without hyper-parameters."""
+    with pytest.raises(TypeError, match=r"AdamStep\(\) got an unexpected keyword argument 'learningrate'"):
+        graph(lambda g, *, lr=0.1: AdamStep(learningrate=lr)(g))
+    with pytest.raises(TypeError, match=r"CosineSchedule\(\) got an unexpected keyword argument 'step'"):
+        graph(lambda g, *, n=10: AdamStep(learning_rate=CosineSchedule(1.0, step=n))(g))
+
+
+def test_a_graph_never_changes() -> None:
+    """Nor when the containers change from which its defaults and overrides came."""
+    mask, other = {"a": True, "b": False}, {"a": False, "b": True}
+    made = graph(lambda g, *, m=mask: MaskedStep(SGDStep(learning_rate=1.0), m)(g))
+    step = CustomStep(made, m=other)
+    mask["b"] = other["a"] = True
+    gradients = {"a": np.asarray([1.0]), "b": np.asarray([1.0])}
+    assert CustomStep(made)(gradients).gradients == {"a": -1.0, "b": 1.0}
+    assert step(gradients).gradients == {"a": 1.0, "b": -1.0}
+    assert CustomStep(made, m=MaskTree({"a": False, "b": True})) == step
+    assert Graph.from_json(made.to_json()) == made
+    assert build(step.describe()) == step
+    assert isinstance(hash(made), int)
+    assert isinstance(hash(step), int)
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), np.float16(0.5)])
+def test_scalars_of_numpy_are_numbers(value: Any) -> None:
+    """As defaults and overrides, for operations and options; so they have a form in JSON."""
+    made = graph(lambda g, *, a=value: MomentumStep(decay=a)(g) * a)
+    assert made == graph(lambda g, *, a=0.5: MomentumStep(decay=a)(g) * a)
+    assert CustomStep(made, a=value).overrides == {"a": 0.5}
+    assert Graph.from_json(made.to_json()) == made
+
+
+def test_a_whole_number_that_is_computed_is_one() -> None:
+    """For options that count."""
+    made = graph(lambda g, *, n=10: ScalingStep(scale=CosineSchedule(1.0, n * 2))(g))
+    assert CustomStep(made, n=7)(np.asarray([1.0])).gradients == [1.0]
+    with pytest.raises(ArgumentError, match=r"option 'scale.steps' is the number 'multiply'"):
+        CustomStep(made, n=0)
+
+
+def test_infinity_is_a_number_in_every_format() -> None:
+    """A finite number that float32 cannot hold is refused, in the call, by its node."""
+    gradients = np.asarray([-2.0, 3e38], "float32")
+    one_sided = graph(lambda g: graphs.clip(g, -math.inf, 1.0))
+    assert CustomStep(one_sided)(gradients).gradients.tolist() == [-2.0, 1.0]
+    assert CustomStep(graph(lambda g: graphs.minimum(g, math.inf)))(gradients).gradients[1] == np.float32(
+        3e38
+    )
+    assert CustomStep(graph(lambda g: g / math.inf))(gradients).gradients.tolist() == [0.0, 0.0]
+    with pytest.raises(ArgumentError, match="a number of the graph must fit float32") as caught:
+        CustomStep(graph(lambda g: g * 1e300))(gradients)
+    assert caught.value.__notes__ == ["in multiply (multiply)"]
+    assert caught.value.slot == "multiply"

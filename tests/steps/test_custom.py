@@ -343,6 +343,8 @@ def test_a_schedule_may_be_a_hyper_parameter_or_have_some() -> None:
         assert results == pytest.approx([-0.5, -0.25])
 
 
+ZERO = Tunable(0.0)
+
 SIGNS: dict[str, tuple[Any, bool]] = {
     "a negation": (lambda g: -g, True),
     "a negated sum": (lambda g, w: -(g + 0.1 * w), True),
@@ -364,6 +366,13 @@ SIGNS: dict[str, tuple[Any, bool]] = {
         lambda g: merge_streams(AdamStep()(extract_streams(g, ["a"])), SGDStep()(extract_streams(g, ["b"]))),
         True,
     ),
+    "a negated factor": (lambda g, w: -0.1 * graphs.norm(w) / graphs.norm(g) * g, True),
+    "a negated divisor": (lambda g: g / (-graphs.norm(g)), True),
+    "a negated size of an optimizer": (lambda g: AdamStep()(g) * (-0.1 / (1 + graphs.counter())), False),
+    "two negated factors": (lambda g: -graphs.norm(g) * -g, False),
+    "a rate of zero": (lambda g, *, rate=0.0: -rate * g, True),
+    "a tunable rate of zero": (lambda g, *, rate=ZERO: -rate * g, True),
+    "a product of weights": (lambda g, w: g - 0.1 * w * graphs.norm(w), False),
     "an unchanged gradient": (lambda g: g, False),
     "a choice": (lambda g: graphs.where(g > 0, -g, 0.0), True),
     "a graph": (lambda g: CustomStep(scaled, scale=-1.0)(g), True),
