@@ -348,6 +348,33 @@ SIGNS: dict[str, tuple[Document, bool]] = {
         False,
     ),
     "average": (graph(node("a", "negative", "gradients"), node("n", "moving_average", "a")), True),
+    "negated-factor": (
+        both(
+            node("w", "norm", "weights", over="leaf"),
+            node("a", "negative", "w"),
+            node("n", "multiply", "a", "gradients"),
+        ),
+        True,
+    ),
+    "negated-divisor": (
+        graph(
+            node("s", "norm", "gradients"), node("a", "negative", "s"), node("n", "divide", "gradients", "a")
+        ),
+        True,
+    ),
+    "negated-optimizer": (
+        graph(
+            step_node("a", ADAM, "gradients"),
+            node("c", "counter"),
+            node("f", "divide", -0.5, "c"),
+            node("n", "multiply", "a", "f"),
+        ),
+        False,
+    ),
+    "rate-of-zero": (
+        graph(node("r", "negative", "p"), node("n", "multiply", "r", "gradients"), parameters={"p": 0.0}),
+        True,
+    ),
     "choice": (
         graph(
             node("is", "greater", "gradients", 0.0),

@@ -500,3 +500,30 @@ def sizes_of_complex_numbers_are_real(run: Run, dtype: str) -> None:
         node("out", "multiply", "gradients", "s"),
     )
     follows_oracle(run, document, [(tree(dtype, seed=95), None)], wide=6)
+
+
+@case("OPERATION-012")
+def infinite_constants(run: Run) -> None:
+    """A one-sided clip, a bound that binds nothing, and a comparison that always holds."""
+    x = host_array([-2.0, 3e38, math.inf, -math.inf])
+    documents = {
+        "clip": (graph(node("out", "clip", "gradients", -math.inf, 1.0)), [-2.0, 1.0, 1.0, -math.inf]),
+        "minimum": (graph(node("out", "minimum", "gradients", math.inf)), list(x.values)),
+        "less": (
+            graph(node("is", "less", "gradients", math.inf), node("out", "where", "is", 1.0, 0.0)),
+            [1.0, 1.0, 0.0, 1.0],
+        ),
+    }
+    for document, expected in documents.values():
+        _gives(run, custom(document), x, None, host_array(expected))
+
+
+@case("OPERATION-012", each={"operation": ("multiply", "maximum", "less")})
+def numbers_beyond_the_format(run: Run, operation: str) -> None:
+    """1e300 beside a leaf of float32."""
+    nodes = [node("out", operation, "gradients", 1e300)]
+    if operation == "less":
+        nodes = [node("is", operation, "gradients", 1e300), node("out", "where", "is", "gradients", 0.0)]
+    step = run.make(custom(graph(*nodes)))
+    leaf = made(run, sample((3,)))
+    run.refuses(lambda: step.apply(leaf, None, None), kind="ValueError", saying=("fit", "1e+300"))
