@@ -1,7 +1,6 @@
 """The vectors of clipping, played from the files alone.
 
-Nothing of this project is imported, and nothing outside of the standard library: what stands here is what a
-reader of the vectors' README would write, with plain rules worked out in fractions.
+Nothing of this project is imported: this is what a reader of the vectors' README would write, in fractions.
 """
 
 import json
