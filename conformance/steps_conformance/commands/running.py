@@ -14,7 +14,7 @@ from ..reports.verdict import judge
 from ..runner import TargetDidNotStartError
 from ..session import Observer, Plan, run
 from ..worker_process import Limits
-from .choosing import chosen, load_suite, require_rules, rows_named
+from .choosing import chosen, load_suite, require_rules, rows_for
 from .options import (
     JOBS,
     TARGET,
@@ -62,7 +62,7 @@ def run_command(
     require_rules(cases, requirements)
     plan = Plan(
         target,
-        rows_named(backend or ()),
+        rows_for(target, backend or ()),
         cases,
         requirements,
         named=tuple(name for name in backend or () if name != "all"),
