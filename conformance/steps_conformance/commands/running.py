@@ -120,9 +120,10 @@ def _check_memory_limit() -> None:
 def _run(plan: Plan, folder: Path | None) -> Report:
     bars = ProgressBars(output, plan.kept.results if plan.kept is not None else ())
     observers: list[Observer] = [bars]
-    if folder is not None:
+    lines = None if folder is None else JsonLinesWriter(folder / LINES, plan.kept)
+    if folder is not None and lines is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        observers.append(JsonLinesWriter(folder / LINES, plan.kept))
+        observers.append(lines)
     try:
         return run(plan, observers)
     except (TargetDidNotStartError, ExpectationError, ResumeError) as error:
@@ -132,3 +133,5 @@ def _run(plan: Plan, folder: Path | None) -> Report:
         raise typer.Exit(INTERRUPTED) from None
     finally:
         bars.close()
+        if lines is not None:
+            lines.close()

@@ -85,8 +85,12 @@ class JsonLinesWriter:
         for fields in _expected(report):
             self._write("expected", **fields)
         self._write("footer", results=len(report.results), **asdict(judge(report)))
-        assert self._stream is not None
-        self._stream.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, also after an interruption."""
+        if self._stream is not None:
+            self._stream.close()
 
     def _write(self, record: str, **fields: Any) -> None:
         assert self._stream is not None, "started comes first"

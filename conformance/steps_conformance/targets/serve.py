@@ -54,8 +54,9 @@ class Server:
         """Return the answer to a line; whatever goes wrong is an answer too."""
         identity: Any = None
         try:
-            request = _request(line)
-            identity = request["id"]
+            request = json.loads(line)
+            identity = request.get("id") if isinstance(request, dict) else None
+            _check(request)
             method: Callable[[Request], Answer] = getattr(self, f"_{request['do']}")
             with warnings.catch_warnings():
                 # as in a run in one process, where a warning is no pass
@@ -159,11 +160,9 @@ class _Served:
     step: TargetStep
 
 
-def _request(line: bytes) -> Request:
-    request = json.loads(line)
+def _check(request: Any) -> None:
     if not isinstance(request, dict) or "id" not in request or request.get("do") not in METHODS:
         raise MalformedRequestError(f"a request has an id, and do is one of {', '.join(METHODS)}")
-    return request
 
 
 def _fault(error: Exception) -> str:

@@ -1,0 +1,123 @@
+"""What a target does not offer is UNSUPPORTED by its declaration, and by nothing else."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import steps_backends
+from steps_conformance.case import load_cases
+from steps_conformance.descriptions import chain, description
+from steps_conformance.execution import execute
+from steps_conformance.outcomes import Outcome
+from steps_conformance.targets.host_row import row as host_row
+from steps_conformance.targets.scope import SPECIFIED_STEPS, NotOfferedError, Scope, scope_of
+from steps_conformance.targets.steps_core import PackageTarget
+
+import steps_core
+
+CLIP_ONLY = Scope(
+    ("float32", "float64"),
+    ("GradientClippingStep", "ChainedStep"),
+    {"GradientClippingStep": {"variant": ["per-layer"], "unit_axis": True}},
+)
+
+
+def test_the_specified_steps_are_those_of_the_package():
+    public = {name for name in steps_core.__all__ if name.endswith("Step")} - {"Step"}
+
+    assert public == set(SPECIFIED_STEPS)
+
+
+@pytest.mark.parametrize(
+    ("described", "text"),
+    [
+        (description("AdamStep"), "the target does not offer AdamStep"),
+        (chain(description("GradientClippingStep"), description("AdamStep")), "does not offer AdamStep"),
+        (
+            description("GradientClippingStep", variant="per-layer"),
+            "does not offer variant='per-layer' of GradientClippingStep",
+        ),
+        (
+            description("GradientClippingStep", unit_axis=0),
+            "does not offer the option unit_axis of GradientClippingStep",
+        ),
+        (
+            chain(description("GradientClippingStep", variant="per-layer")),
+            "does not offer variant='per-layer' of GradientClippingStep",
+        ),
+    ],
+)
+def test_what_is_not_offered_is_named(described, text):
+    with pytest.raises(NotOfferedError, match=text):
+        CLIP_ONLY.check(described)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        description("GradientClippingStep", variant="global"),
+        description("GradientClippingStep"),
+        chain(description("GradientClippingStep", variant="per-weight")),
+        # names that nobody specified are mistakes, and the target has to refuse them itself
+        description("NoSuchStep"),
+        description("GradientClippingStep", variant="no-such-variant"),
+        {"step": ["AdamStep"]},
+        None,
+    ],
+)
+def test_what_is_offered_and_what_is_a_mistake_reach_the_target(described):
+    CLIP_ONLY.check(described)
+
+
+def test_a_target_that_says_nothing_offers_everything():
+    scope = scope_of(PackageTarget())
+
+    for step in SPECIFIED_STEPS:
+        scope.check(description(step))
+    assert scope.lacking(steps_backends.LEAF_DTYPES, in_process=True) is None
+
+
+@dataclass(frozen=True)
+class Narrow(PackageTarget):
+    """The package, which declares less than it can."""
+
+    scope: Scope = field(default_factory=Scope)
+
+
+def outcome_of(identity: str, scope: Scope, backend: Any) -> tuple[Outcome, str]:
+    result = execute(load_cases()[identity], backend, Narrow("steps_core", scope))
+    return result.outcome, result.message
+
+
+def test_a_case_outside_of_the_scope_is_unsupported_with_its_reason():
+    numpy = steps_backends.get("numpy")
+
+    assert outcome_of("CLIP-OPTION-009/state-is-an-empty-dict[per-layer]", CLIP_ONLY, numpy) == (
+        Outcome.UNSUPPORTED,
+        "the target does not offer variant='per-layer' of GradientClippingStep",
+    )
+    assert outcome_of("CLIP-WEIGHT-004/signed-zeros[float16]", CLIP_ONLY, numpy) == (
+        Outcome.UNSUPPORTED,
+        "the target does not offer float16",
+    )
+    assert outcome_of("CLIP-WEIGHT-004/signed-zeros[float64]", CLIP_ONLY, numpy) == (Outcome.PASS, "")
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "CONTRACT-002/inputs-stay-as-they-were[adam]",
+        "CONTRACT-007/no-warning[adam]",
+        "CONTRACT-008/breakpoint-changes-nothing[adam]",
+        "UPDATE-004/inputs-stay[float32]",
+    ],
+)
+def test_a_case_that_would_show_nothing_about_another_process_is_not_passed(identity):
+    """There, memory, warnings and the debugger are not ours: such a pass would be empty."""
+    elsewhere = Scope(in_process=False)
+
+    outcome, why = outcome_of(identity, elsewhere, host_row)
+
+    assert outcome is Outcome.UNSUPPORTED
+    assert why == "the target runs in another process, and this case looks at what one process shares"
+    assert outcome_of(identity, Scope(), steps_backends.get("numpy"))[0] is Outcome.PASS
