@@ -84,7 +84,7 @@ def _differences(before: Header, now: Header) -> Iterator[str]:
 def _changed_cases(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     gone, added = [one for one in old if one not in new], [one for one in new if one not in old]
     if not gone and not added:
-        return "planned cases: they stand in another order, or show other requirements"
+        return "planned cases: some show another requirement"
     parts = [f"{len(ids)} {word}, such as {ids[0]}" for ids, word in ((gone, "gone"), (added, "new")) if ids]
     return f"planned cases: {'; '.join(parts)}"
 
