@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 import steps_backends
+from steps_backends import host_array
+from steps_conformance.accuracy.measuring import Measure, measure, start_of
 from steps_conformance.case import load_cases
 from steps_conformance.descriptions import chain, description
 from steps_conformance.execution import execute
 from steps_conformance.outcomes import Outcome
+from steps_conformance.run import Run
 from steps_conformance.targets.host_row import row as host_row
 from steps_conformance.targets.scope import SPECIFIED_STEPS, NotOfferedError, Scope, scope_of
 from steps_conformance.targets.steps_core import PackageTarget
@@ -121,3 +124,37 @@ def test_a_case_that_would_show_nothing_about_another_process_is_not_passed(iden
     assert outcome is Outcome.UNSUPPORTED
     assert why == "the target runs in another process, and this case looks at what one process shares"
     assert outcome_of(identity, Scope(), steps_backends.get("numpy"))[0] is Outcome.PASS
+
+
+def test_what_is_not_offered_is_not_measured_and_says_so():
+    run = Run(host_row, Narrow("steps_core", Scope(("float32",), ("SGDStep",))))
+
+    def needs_adam(run):
+        run.step("AdamStep")
+
+    def needs_updates(run):
+        Run(host_row, PlainTarget()).apply_updates(None, None)
+
+    def of_values(run):
+        return float(len(start_of(run, host_array([[1.0, 2.0], [3.0, 4.0]])).values))
+
+    rows = [
+        Measure("A-001", "name", dtype, 1, function)
+        for dtype, function in [
+            ("float64", of_values),
+            ("float32", needs_adam),
+            ("float32", needs_updates),
+            ("float32", of_values),
+        ]
+    ]
+
+    assert [(row.ulps, row.reason) for row in measure(run, rows)] == [
+        (None, "the target does not offer float64"),
+        (None, "the target does not offer AdamStep"),
+        (None, "target plain does not claim apply_updates"),
+        (4.0, ""),
+    ]
+
+
+class PlainTarget:
+    name, capabilities = "plain", frozenset()
