@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections import OrderedDict
 from importlib import resources
 
 import jsonschema
@@ -261,7 +262,12 @@ def test_nan_and_the_sign_of_zero_travel():
 
 @pytest.mark.parametrize(
     ("tree", "text"),
-    [(1.0, "passes a float"), ({1: None}, r"a dict with the keys \[1\]"), ([{1.0}], "passes a set")],
+    [
+        (1.0, "passes a float"),
+        (OrderedDict(a=None), "passes a OrderedDict"),
+        ({1: None}, r"a dict with the keys \[1\]"),
+        ([{1.0}], "passes a set"),
+    ],
 )
 def test_what_the_protocol_does_not_carry_is_not_offered(tree, text):
     with pytest.raises(NotOfferedError, match=f"the protocol carries dicts .*; this case .*{text}"):

@@ -249,3 +249,15 @@ def test_the_file_is_never_without_what_is_kept(tmp_path):
     writer.found_result(CaseResult("numpy", "A-001/a", Outcome.PASS))
     writer.close()
     assert len(read_broken_off(tmp_path / "report.jsonl").results) == 2
+
+
+def test_a_failure_while_the_kept_results_are_written_loses_nothing(tmp_path):
+    file = written(tmp_path, ROW, CaseResult("numpy", "A-001/b", Outcome.FAIL, "why"))
+    before = file.read_text()
+    writer = JsonLinesWriter(file, Report(HEADER, {"numpy": ROW}, [None]))
+
+    with pytest.raises(TypeError, match="dataclass"):
+        writer.started(HEADER)
+    writer.close()
+
+    assert file.read_text() == before
