@@ -72,6 +72,15 @@ def test_what_is_offered_and_what_is_a_mistake_reach_the_target(described):
     CLIP_ONLY.check(described)
 
 
+def test_a_description_that_is_too_deep_reaches_the_target_too():
+    """Whether it is refused is a matter of the target."""
+    deep = description("GradientClippingStep")
+    for _ in range(5_000):
+        deep = {"step": "ChainedStep", "options": {"step1": deep}}
+
+    CLIP_ONLY.check(deep)
+
+
 def test_a_target_that_says_nothing_offers_everything():
     scope = scope_of(PackageTarget())
 

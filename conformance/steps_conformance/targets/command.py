@@ -217,7 +217,7 @@ def _described(description: Description) -> Description:
     """
     try:
         json.dumps(description, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise NotOfferedError(
             f"the protocol carries descriptions in JSON; this one is none: {error}"
         ) from None

@@ -97,15 +97,17 @@ def scope_of(target: Target) -> Scope:
 
 def _steps_in(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every step in a description, with its options; steps stand in options, lists and graphs."""
-    if isinstance(value, dict):
-        if isinstance(value.get("step"), str):
-            options = value.get("options")
-            yield value["step"], options if isinstance(options, dict) else {}
-        for part in value.values():
-            yield from _steps_in(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _steps_in(part)
+    # no recursion: cases also make descriptions that are too deep, to have them refused
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("step"), str):
+                options = part.get("options")
+                yield part["step"], options if isinstance(options, dict) else {}
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            waiting.extend(part)
 
 
 def _check_names(field_name: str, given: Iterable[str], known: Iterable[str]) -> None:
