@@ -37,6 +37,7 @@ class Case:
         arguments: the values of this case's parameters.
         dtypes: the leaf dtypes that it makes arrays of.
         needs: the target's capabilities that it uses.
+        in_process: whether it looks at what only code in the same process shares: memory, warnings, debugger.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Case:
     arguments: Mapping[str, Any]
     dtypes: frozenset[str]
     needs: frozenset[str]
+    in_process: bool = False
 
     def unsupported(self, declaration: Declaration, capabilities: Iterable[str]) -> str | None:
         """Return what the backend or the target does not claim and this case needs, or None."""
@@ -62,6 +64,7 @@ def case(
     each: Mapping[str, Iterable[Any] | Mapping[str, Any]] | None = None,
     dtypes: Iterable[str] = (),
     needs: Iterable[str] = (),
+    in_process: bool = False,
 ) -> Callable[[CaseFunction], CaseFunction]:
     """Register a function as the case, or cases, of one requirement.
 
@@ -71,6 +74,7 @@ def case(
             A parameter called ``dtype``, or ending in ``_dtype``, also counts as a dtype that the case needs.
         dtypes: further leaf dtypes that the case makes arrays of; float32 is always there.
         needs: capabilities of the target.
+        in_process: whether it looks at what a target in another process does not share with the suite.
     """
     if not _ID.fullmatch(requirement):
         raise ValueError(f"a requirement id looks like CLIP-GLOBAL-003, got {requirement!r}")
@@ -87,6 +91,7 @@ def case(
                 arguments=arguments,
                 dtypes=fixed | _dtypes_among(arguments),
                 needs=needed,
+                in_process=in_process,
             )
             for labels, arguments in _combinations(each or {})
         ]

@@ -37,10 +37,16 @@ _STYLES = {
 
 
 class ProgressBars:
-    """The observer that shows a bar for each row; where there is no terminal, a line when a row is over."""
+    """The observer that shows a bar for each row; where there is no terminal, a line when a row is over.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: where they are shown.
+        kept: results of a run that broke off, with which the bars start.
+    """
+
+    def __init__(self, console: Console, kept: Sequence[CaseResult] = ()) -> None:
         self._console = console
+        self._kept = kept
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -62,6 +68,8 @@ class ProgressBars:
             self._left[row] = len(header.planned)
             self._failed[row] = 0
             self._tasks[row] = self._progress.add_task(row, start=False, total=self._left[row], failed="")
+        for result in self._kept:
+            self.found_result(result)
 
     def found_row(self, row: RowFacts) -> None:
         """Start the row's bar, or take it away."""

@@ -10,9 +10,12 @@ from steps_backends import Backend
 
 from .case import Case
 from .compare import Mismatch
+from .memory import memory_limit
 from .outcomes import Outcome
 from .run import Run
+from .targets.connection import NotStartedAgainError, ProtocolError, TargetEndedError, TargetFaultError
 from .targets.protocol import Refusal, Target
+from .targets.scope import NotOfferedError, scope_of
 
 _FRAMES = 4
 _SUITE = Path(__file__).parent
@@ -36,6 +39,7 @@ class Result:
 def execute(case: Case, backend: Backend, target: Target) -> Result:
     """Run a case, every warning being an error, and return what became of it."""
     lacking = case.unsupported(backend.declaration, target.capabilities)
+    lacking = lacking or scope_of(target).lacking(case.dtypes, in_process=case.in_process)
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
     started = time.perf_counter()
@@ -52,6 +56,15 @@ def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
         return Outcome.FAIL, str(mismatch)
     except Refusal as refusal:
         return Outcome.FAIL, f"the target refused: {refusal}"
+    except NotOfferedError as lacking:
+        return Outcome.UNSUPPORTED, str(lacking)
+    except TargetEndedError as ended:
+        return Outcome.CRASH, str(ended)
+    except (TargetFaultError, ProtocolError) as fault:
+        # our own frames say nothing about what happened in another process
+        return Outcome.ERROR, f"{fault.kind}: {fault}"
+    except NotStartedAgainError as given_up:
+        return Outcome.NOTRUN, str(given_up)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit and skips of test tools are no pass either
@@ -69,6 +82,9 @@ def _judged_error(case: Case, error: BaseException) -> tuple[Outcome, str]:
     if isinstance(error, AssertionError) and any(Path(last.filename).is_relative_to(f) for f in own_folders):
         return Outcome.FAIL, str(error) or f"does not hold: {last.line}"
     text = "".join(traceback.format_exception_only(error)).strip()
+    limit = memory_limit()
+    if isinstance(error, MemoryError) and limit is not None:
+        text = f"{text}\nthe process may hold {limit} MiB, as --memory-limit says"
     inside = frames[1:][-_FRAMES:]  # the first is this module's
     places = [f"  {_place(frame)} line {frame.lineno}: {frame.line}" for frame in inside]
     return Outcome.ERROR, "\n".join([text, *places])

@@ -9,7 +9,8 @@ from .case import Case
 from .compare import Mismatch
 from .containers import mapped
 from .descriptions import description
-from .targets.protocol import REFUSAL_KINDS, Description, Refusal, Target
+from .targets.protocol import REFUSAL_KINDS, Description, Refusal, Target, TargetStep
+from .targets.scope import scope_of
 
 
 class CaseMistakeError(Exception):
@@ -84,7 +85,16 @@ class Run:
 
     def make(self, described: Description) -> Subject:
         """Return the step of that description."""
+        self._check(described)
         return Subject(self.backend, self.target, described)
+
+    def made_by_the_target(self, described: Description) -> TargetStep:
+        """Return the step as the target makes it, to be called as it is and not in the way of the backend."""
+        self._check(described)
+        return self.target.make(described)
+
+    def _check(self, described: Description) -> None:
+        scope_of(self.target).check(described)
 
     def refused(self, kind: str, name: str, /, *, saying: Iterable[str] = (), **options: Any) -> Refusal:
         """Check that the target refuses to make a step; see ``refuses``."""
@@ -122,15 +132,18 @@ class Run:
 
     def negates(self, described: Description) -> bool:
         """Return whether the target says that this step negates."""
+        self._check(described)
         answer: bool = self._optional("negates", "negates")(described)
         return answer
 
     def check_end_to_end(self, described: Description) -> None:
         """Have the target refuse a step that is not end-to-end."""
+        self._check(described)
         self._optional("check_end_to_end", "check_end_to_end")(described)
 
     def describe(self, described: Description) -> Description:
         """Return what the target says of the step that it makes of this description."""
+        self._check(described)
         answer: Description = self._optional("describe", "describe")(described)
         return answer
 

@@ -20,7 +20,8 @@ from .expectations.model import Expectation
 from .expectations.resolving import resolved
 from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
 from .requirements import Requirement
-from .runner import RowRun, look_at_target
+from .resuming import check_same_run, remaining
+from .runner import RowRun, look_at_backend, look_at_target
 from .worker import Order
 from .worker_process import Limits
 
@@ -30,7 +31,7 @@ class Plan:
     """What to run.
 
     Attributes:
-        target: the target as ``module:attribute``.
+        target: the target as the user names it.
         rows: names of the backends, in order.
         cases: the cases, by id, in order.
         requirements: the requirements, by id.
@@ -43,6 +44,7 @@ class Plan:
         accuracy: largest size of inputs up to which errors are measured after the cases; None for not at all.
         limits: limits of time and restarts.
         jobs: how many rows run at a time.
+        kept: what is finished of a run that broke off and is gone on with.
     """
 
     target: str
@@ -58,6 +60,7 @@ class Plan:
     expectations: Sequence[Path] = ()
     strict: bool = False
     accuracy: int | None = None
+    kept: Report | None = None
 
 
 class Observer(Protocol):
@@ -91,8 +94,10 @@ class Observer(Protocol):
 class Recorder:
     """The observer that keeps the report, and tells the others one at a time."""
 
-    def __init__(self, header: Header, observers: Sequence[Observer]) -> None:
+    def __init__(self, header: Header, observers: Sequence[Observer], kept: Report | None = None) -> None:
         self.report = Report(header)
+        if kept is not None:
+            self.report = Report(kept.header, dict(kept.rows), list(kept.results))
         self._observers = observers
         self._lock = threading.Lock()
 
@@ -141,16 +146,20 @@ def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
     Raises:
         TargetDidNotStartError: the target could not be looked at.
         ExpectationError: an expectation file is wrong.
+        ResumeError: it would not be the run that broke off.
     """
     with tempfile.TemporaryDirectory(prefix="steps-conformance-") as temporary:
         folder = Path(temporary)
         target = look_at_target(plan.target, folder / "target", plan.limits)
-        recorder = Recorder(header_of(plan, target), observers)
+        header = header_of(plan, target)
+        if plan.kept is not None:
+            check_same_run(plan.kept, header, look_at_backend)
+        recorder = Recorder(header, observers, plan.kept)
         recorder.start()
         stop = threading.Event()
         runs = [
             RowRun(
-                Order(plan.target, row, plan.package, tuple(plan.cases)),
+                Order(plan.target, row, plan.package, ids),
                 folder / f"row{place}",
                 plan.limits,
                 found_row=recorder.found_row,
@@ -159,6 +168,8 @@ def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
                 target_hash=target.hash,
             )
             for place, row in enumerate(plan.rows)
+            # nothing is left of a row that had come to its end
+            if (ids := remaining(plan.kept, row, plan.cases)) or not plan.cases
         ]
         _run_all(runs, plan.jobs, stop)
         if plan.accuracy is not None:

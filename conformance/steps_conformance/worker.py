@@ -7,19 +7,24 @@ that, so a process that dies or hangs is seen as a crash or timeout of the case 
 import faulthandler
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .case import load_cases
 from .execution import Result, execute
 from .journal import JournalWriter
-from .loading import load_attribute, load_backend
+from .loading import load_backend, load_target
+from .memory import limit_memory
 from .outcomes import Outcome
+from .targets.copy import other_copies
 from .targets.protocol import CAPABILITIES, Target
+from .targets.scope import scope_of
 
 _ORPHANED = 4
 
@@ -31,16 +36,20 @@ class Order:
     """What a worker has to do.
 
     Attributes:
-        target: the target as ``module:attribute``; None to look at the backend only.
+        target: the target as the user names it; None to look at the backend only.
         backend: the row's name, or ``module:attribute``; None to look at the target only.
         cases: the package of the cases.
         ids: the cases to run, in this order.
+        memory: limit of the process's memory in MiB; None for no limit.
+        restarts: how often the process of a target that is a command is started again.
     """
 
     target: str | None = None
     backend: str | None = None
     cases: str = "steps_conformance.cases"
     ids: tuple[str, ...] = ()
+    memory: int | None = None
+    restarts: int = 10
 
 
 def main(order_file: str, journal_file: str) -> None:
@@ -49,6 +58,8 @@ def main(order_file: str, journal_file: str) -> None:
     _end_with_parent()
     fields = json.loads(Path(order_file).read_text(encoding="utf-8"))
     order = Order(**{**fields, "ids": tuple(fields["ids"])})
+    if order.memory is not None:
+        limit_memory(order.memory)
     journal = JournalWriter(Path(journal_file))
     carry_out(order, journal)
     journal.write("done")
@@ -64,9 +75,16 @@ def _end_with_parent() -> None:
 
     def wait() -> None:
         os.read(pipe, 1)
+        _end_children()
         os._exit(_ORPHANED)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def _end_children() -> None:
+    """End what this process has started, such as a target that hangs; the worker leads a group of its own."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
 
 
 def carry_out(order: Order, journal: JournalWriter) -> None:
@@ -79,7 +97,7 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
         if probe is None or not probe["runs"]:
             return
     if order.target is not None:
-        target = _found(journal, "target", load_attribute, order.target)
+        target = _found(journal, "target", partial(load_target, restarts=order.restarts), order.target)
         if target is None or _journaled(journal, "target", _target_facts, target) is None:
             return
     cases = load_cases(order.cases) if order.ids else {}
@@ -116,8 +134,20 @@ def _target_facts(target: Target) -> dict[str, Any]:
     unknown = sorted(target.capabilities - CAPABILITIES.keys())
     if unknown:
         raise ValueError(f"capabilities must come from {', '.join(CAPABILITIES)}, got {', '.join(unknown)}")
+    scope_of(target)  # one that is malformed is found here, and not in the first case
     facts = {fact: getattr(target, fact) for fact in ("name", "version", "path", "hash")}
-    return {**facts, "capabilities": sorted(target.capabilities), "expectations": _expectation_files(target)}
+    return {
+        **facts,
+        "capabilities": sorted(target.capabilities),
+        "expectations": _expectation_files(target),
+        "warnings": [_another_copy(folder) for folder in other_copies(target.path)],
+    }
+
+
+def _another_copy(folder: str) -> str:
+    return (
+        f"another copy is loaded beside the tested one, from {folder}; a module that imports it is not tested"
+    )
 
 
 def _expectation_files(target: Target) -> list[str]:

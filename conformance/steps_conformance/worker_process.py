@@ -1,21 +1,23 @@
 """A worker process, watched from outside through its journal."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from .journal import Event, JournalReader
 from .outcomes import Outcome
+from .output_tail import OutputTail
 from .worker import Order
 
 _POLL_SECONDS = 0.02
-_LOG_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class Limits:
     Attributes:
         case_seconds: time limit of one case.
         start_seconds: time limit of everything before the first case and between two cases.
-        restarts: how often the process of one row is started again.
+        restarts: how often the process of one row is started again, or that of a target that is a command.
+        memory: how much memory a process may hold, in MiB; None for no limit.
     """
 
     case_seconds: float = 120.0
     start_seconds: float = 300.0
     restarts: int = 10
+    memory: int | None = None
 
 
 @dataclass
@@ -54,35 +58,39 @@ class WorkerProcess:
     current: str | None = None
     ended: str | None = None
     events: list[Event] = field(default_factory=list)
+    _said: OutputTail | None = None
 
     def run(self) -> Iterator[Event]:
         """Start the process and yield its events until it ends; it is killed where it takes too long."""
         self.folder.mkdir(parents=True)
-        order, journal, log = (self.folder / name for name in ("order.json", "journal.jsonl", "output.log"))
-        order.write_text(json.dumps(asdict(self.order)), encoding="utf-8")
+        order, journal = (self.folder / name for name in ("order.json", "journal.jsonl"))
+        limited = replace(self.order, memory=self.limits.memory, restarts=self.limits.restarts)
+        order.write_text(json.dumps(asdict(limited)), encoding="utf-8")
         # -P: the current folder must not shadow what is installed
         command = [sys.executable, "-P", "-m", "steps_conformance.worker", str(order), str(journal)]
-        with log.open("wb") as output:
-            process = subprocess.Popen(  # noqa: S603 - this package's own worker
-                command,
-                # open as long as this process lives; the worker ends when it closes
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=_environment(),
-                # an interrupt from the keyboard is for the parent alone
-                start_new_session=True,
-            )
-            try:
-                yield from self._follow(process, JournalReader(journal))
-            finally:
-                process.kill()
-                process.communicate()
+        process = subprocess.Popen(  # noqa: S603 - this package's own worker
+            command,
+            # open as long as this process lives; the worker ends when it closes
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=_environment(),
+            # an interrupt from the keyboard is for the parent alone, and a group can be ended as a whole
+            start_new_session=True,
+        )
+        assert process.stdin is not None and process.stdout is not None
+        self._said = OutputTail(process.stdout)
+        try:
+            yield from self._follow(process, JournalReader(journal))
+        finally:
+            _end(process)
+            process.wait()
+            process.stdin.close()
+            self._said.wait()
 
     def output(self) -> str:
         """Return the last lines that the process printed."""
-        lines = (self.folder / "output.log").read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-_LOG_LINES:])
+        return "" if self._said is None else self._said.lines()
 
     def _follow(self, process: "subprocess.Popen[bytes]", journal: JournalReader) -> Iterator[Event]:
         since = time.monotonic()
@@ -121,6 +129,15 @@ class WorkerProcess:
         said = self.output()
         text = f"the process {self.ended} in the middle of the case"
         return Outcome.CRASH, f"{text}\n{said}" if said else text, 0.0
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and what it has started, such as a target that hangs; its group outlives it."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def _how_it_ended(status: int) -> str:

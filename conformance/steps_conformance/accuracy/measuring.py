@@ -8,8 +8,9 @@ from typing import Any
 from steps_backends import HostArray, format_of
 
 from ..exact import as_fraction, components
-from ..run import Run
+from ..run import CaseMistakeError, Run
 from ..targets.protocol import Refusal
+from ..targets.scope import NotOfferedError, scope_of
 from . import inputs
 from .results import Row
 
@@ -44,8 +45,15 @@ def measure(run: Run, measures: Sequence[Measure]) -> Iterator[Row]:
         if one.dtype not in declaration.dtypes:
             yield Row(*parts, None, f"{declaration.name} does not declare {one.dtype}")
             continue
+        missing = scope_of(run.target).lacking((one.dtype,), in_process=False)
+        if missing:
+            yield Row(*parts, None, missing)
+            continue
         try:
             yield Row(*parts, one.largest_error(run))
+        except (NotOfferedError, CaseMistakeError) as lacking:
+            # the mistake of a measure can only be a capability that the target does not claim
+            yield Row(*parts, None, str(lacking))
         except Refusal as refusal:
             # a target need not have every step that is measured
             yield Row(*parts, None, f"the target refused: {refusal}")
@@ -79,5 +87,7 @@ def _distance(value: float, exact: Any, size: Any, ulp: Callable[[Fraction], Fra
 def start_of(run: Run, array: Any) -> HostArray:
     """Return the first elements along the first axis, read."""
     rows = min(inputs.ROWS_READ, array.shape[0])
-    read: HostArray = run.backend.read(array[:rows, ...])
+    # values from another process are read already
+    part = array if isinstance(array, HostArray) else array[:rows, ...]
+    read: HostArray = run.backend.read(part)
     return HostArray(read.dtype, (min(_READ, len(read.values)),), read.values[:_READ])

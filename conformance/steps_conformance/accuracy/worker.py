@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from ..loading import load_attribute, load_backend
+from ..loading import load_backend, load_target
 from ..run import Run
 from .measures import all_measures
 from .measuring import measure
@@ -12,7 +12,7 @@ from .measuring import measure
 
 def main(row: str, target: str, largest: str) -> None:
     """Write one JSON line for each measure to standard output, as soon as it is taken."""
-    run = Run(load_backend(row), load_attribute(target))
+    run = Run(load_backend(row), load_target(target))
     for taken in measure(run, all_measures(int(largest))):
         sys.stdout.write(json.dumps(asdict(taken)) + "\n")
         sys.stdout.flush()

@@ -49,7 +49,7 @@ def first_call_without_a_state(run: Run, entry: Entry) -> None:
         same_but_for_compilers(run, result, expected, 8)
 
 
-@case("CONTRACT-002", each={"entry": STEPS})
+@case("CONTRACT-002", each={"entry": STEPS}, in_process=True)
 def inputs_stay_as_they_were(run: Run, entry: Entry) -> None:
     """Gradients, weights and a state that has been used."""
     gradients, weights = made(run, tree()), made(run, tree(seed=7))
@@ -141,7 +141,7 @@ HARD: dict[str, list[float]] = {
 }
 
 
-@case("CONTRACT-007", each={"entry": STEPS})
+@case("CONTRACT-007", each={"entry": STEPS}, in_process=True)
 def no_warning(run: Run, entry: Entry) -> None:
     """Two calls with hard gradients, on ordinary weights and on weights as hard."""
     step = run.make(entry.described)
@@ -157,7 +157,7 @@ def no_warning(run: Run, entry: Entry) -> None:
             raise Mismatch(f"{name}: {caught[0].category.__name__}: {caught[0].message}")
 
 
-@case("CONTRACT-008", each={"entry": STEPS})
+@case("CONTRACT-008", each={"entry": STEPS}, in_process=True)
 def breakpoint_changes_nothing(run: Run, entry: Entry) -> None:
     """With a hook that only counts."""
     gradients, weights = made(run, tree()), made(run, tree(seed=7))

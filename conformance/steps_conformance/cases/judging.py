@@ -44,7 +44,7 @@ def made(run: Run, tree: Any) -> Any:
 
 def applied_directly(run: Run, name: str, gradients: Any, weights: Any = None, **options: Any) -> Any:
     """Return what a step gives when it is called as it is, not in the way of the backend."""
-    return run.target.make(description(name, **options)).apply(gradients, weights, None)
+    return run.made_by_the_target(description(name, **options)).apply(gradients, weights, None)
 
 
 def exacts(tree: Any) -> list[Exact]:

@@ -80,7 +80,7 @@ def no_arrays(run: Run, tree: Any) -> None:
     assert result == tree, f"expected {tree}, got {result}"
 
 
-@case("UPDATE-004", each={"dtype": ALL_DTYPES}, needs=NEEDS)
+@case("UPDATE-004", each={"dtype": ALL_DTYPES}, needs=NEEDS, in_process=True)
 def inputs_stay(run: Run, dtype: str) -> None:
     """Read before and after."""
     weights, updates = [sample((5,), dtype)], [sample((5,), dtype, seed=1)]

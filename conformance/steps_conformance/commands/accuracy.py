@@ -15,7 +15,7 @@ from ..reports.model import Report
 from ..reports.verdict import judge
 from ..runner import TargetDidNotStartError, look_at_backend, look_at_target
 from ..worker_process import Limits
-from .choosing import rows_named
+from .choosing import rows_for
 from .options import TARGET, Backends, Largest, Target
 from .report_folder import LINES, read_whole, write_readable
 from .terminal import NO_VERDICT, errors, output, stop
@@ -37,7 +37,7 @@ def accuracy_command(
     lines = report / LINES if report is not None and (report / LINES).exists() else None
     # read before anything is measured, which takes its time
     into = _report_of(lines, target) if lines is not None else None
-    taken, broken = _measured(rows_named(backend or ()), target, largest, named=backend or ())
+    taken, broken = _measured(rows_for(target, backend or ()), target, largest, named=backend or ())
     output.print(rich_table(taken))
     if into is not None and lines is not None:
         again = {row.backend for row in taken} | {one.backend for one in broken}

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 import steps_backends
 
 from ..case import Case, DoubleCaseError, load_cases
+from ..loading import is_command
 from ..plan import SelectionError, selected
 from ..requirements import MalformedRequirementError, Requirement, load_requirements
+from ..targets.host_row import HOST
 from .terminal import NO_VERDICT, stop
 
 
@@ -31,6 +33,20 @@ def require_rules(cases: dict[str, Case], requirements: Iterable[str]) -> None:
     unknown = sorted({case.requirement for case in cases.values()} - set(requirements))
     if unknown:
         raise stop(f"cases show requirements that are not written down: {', '.join(unknown)}")
+
+
+def rows_for(target: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the backends that the user names for a target; a command has a row of its own."""
+    if not is_command(target):
+        return rows_named(names)
+    others = [name for name in names if name not in (HOST, "all")]
+    if others:
+        raise stop(
+            f"a command gets values, not arrays of a library, so it runs on the row {HOST} alone, "
+            f"got --backend {others[0]}; leave --backend out, or serve a Python target on that library with "
+            f"'python -m steps_conformance.targets.serve TARGET --backend {others[0]}'"
+        )
+    return (HOST,)
 
 
 def rows_named(names: Sequence[str]) -> tuple[str, ...]:

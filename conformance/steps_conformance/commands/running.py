@@ -8,13 +8,15 @@ import typer
 from ..accuracy.table import rich_table
 from ..console import ProgressBars, summary
 from ..expectations.files import ExpectationError
+from ..memory import MemoryLimitError, check_memory_limit
 from ..reports.jsonl import JsonLinesWriter
 from ..reports.model import Report
 from ..reports.verdict import judge
+from ..resuming import ResumeError, read_broken_off
 from ..runner import TargetDidNotStartError
 from ..session import Observer, Plan, run
 from ..worker_process import Limits
-from .choosing import chosen, load_suite, require_rules, rows_named
+from .choosing import chosen, load_suite, require_rules, rows_for
 from .options import (
     JOBS,
     TARGET,
@@ -24,8 +26,10 @@ from .options import (
     Ids,
     Jobs,
     Largest,
+    MemoryLimit,
     ReportFolder,
     Restarts,
+    Resume,
     Strict,
     Target,
     Topics,
@@ -49,6 +53,8 @@ def run_command(
     jobs: Jobs = JOBS,
     case_seconds: CaseSeconds = Limits.case_seconds,
     restarts: Restarts = Limits.restarts,
+    memory_limit: MemoryLimit = None,
+    resume: Resume = None,
 ) -> None:
     """Run the suite, by default on every backend that can run here.
 
@@ -57,45 +63,75 @@ def run_command(
     named did not run, planned cases were not run, nothing passed, the target did not start, or an
     expectation file is wrong.
     """
+    kept = _kept(resume, report)
+    if memory_limit is not None:
+        _check_memory_limit()
     requirements, suite = load_suite()
     cases = chosen(suite, topic or (), identity or ())
     require_rules(cases, requirements)
     plan = Plan(
         target,
-        rows_named(backend or ()),
+        rows_for(target, backend or ()),
         cases,
         requirements,
         named=tuple(name for name in backend or () if name != "all"),
         topics=tuple(topic or ()),
-        limits=Limits(case_seconds=case_seconds, restarts=restarts),
+        limits=Limits(case_seconds=case_seconds, restarts=restarts, memory=memory_limit),
         jobs=jobs,
         suite=suite,
         expectations=tuple(expectations or ()),
         strict=strict,
         accuracy=largest if measure else None,
+        kept=kept,
     )
+    report = report or resume
     found = _run(plan, report)
     verdict = judge(found)
     if report is not None:
         write_readable(found, verdict, report)
     if found.accuracy:
         output.print(rich_table(found.accuracy))
+    for warning in found.header.target.warnings:
+        errors.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     output.print(summary(found, verdict))
     raise typer.Exit(verdict.exit_code)
 
 
+def _kept(resume: Path | None, report: Path | None) -> Report | None:
+    if resume is None:
+        return None
+    if report is not None:
+        raise stop(
+            f"--resume goes on in the folder that it names, got --report {report} too; leave --report out"
+        )
+    try:
+        return read_broken_off(resume / LINES)
+    except ResumeError as error:
+        raise stop(str(error)) from None
+
+
+def _check_memory_limit() -> None:
+    try:
+        check_memory_limit()
+    except MemoryLimitError as error:
+        raise stop(str(error)) from None
+
+
 def _run(plan: Plan, folder: Path | None) -> Report:
-    bars = ProgressBars(output)
+    bars = ProgressBars(output, plan.kept.results if plan.kept is not None else ())
     observers: list[Observer] = [bars]
-    if folder is not None:
+    lines = None if folder is None else JsonLinesWriter(folder / LINES, plan.kept)
+    if folder is not None and lines is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        observers.append(JsonLinesWriter(folder / LINES))
+        observers.append(lines)
     try:
         return run(plan, observers)
-    except (TargetDidNotStartError, ExpectationError) as error:
+    except (TargetDidNotStartError, ExpectationError, ResumeError) as error:
         raise stop(str(error)) from None
     except KeyboardInterrupt:
         errors.print(f"interrupted; {LINES} has no footer" if folder else "interrupted")
         raise typer.Exit(INTERRUPTED) from None
     finally:
         bars.close()
+        if lines is not None:
+            lines.close()

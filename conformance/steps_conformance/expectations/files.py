@@ -13,6 +13,7 @@ from steps_backends import LEAF_DTYPES
 from steps_backends.declaration import TRAITS
 
 from ..outcomes import FAILURES, Outcome
+from ..targets.host_row import HOST
 from .model import Condition, Expectation
 
 UNFINISHED = "TODO"
@@ -143,7 +144,7 @@ def _condition(fields: Any, place: str) -> Condition:
     if "trait" in given:
         given["trait"] = tuple(name.replace("-", "_") for name in given["trait"])
     for name, known in (
-        ("backend", steps_backends.names()),
+        ("backend", [*steps_backends.names(), HOST]),
         ("dtype", list(LEAF_DTYPES)),
         ("trait", list(TRAITS)),
     ):

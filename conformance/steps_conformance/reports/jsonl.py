@@ -34,20 +34,38 @@ class JsonLinesWriter:
     """The observer that writes each thing to a file as soon as it is found.
 
     A run that does not start, because its target or an expectation file is wrong, leaves an older report.
+
+    Args:
+        file: where the lines go.
+        kept: what is finished of a run that broke off; it is written first, and the file is never without it.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, kept: Report | None = None) -> None:
         self._file = file
+        self._kept = kept
+        self._rows: dict[str, RowFacts] = {}
         self._stream: TextIO | None = None
 
     def started(self, header: Header) -> None:
-        """Write the header."""
-        self._stream = self._file.open("w", encoding="utf-8")
+        """Write the header, and what is kept."""
+        first = self._file if self._kept is None else self._file.with_name(f"{self._file.name}.part")
+        self._stream = first.open("w", encoding="utf-8")
         self._write("header", schema=SCHEMA, **asdict(header))
+        if self._kept is None:
+            return
+        for row in self._kept.rows.values():
+            self.found_row(row)
+        for result in self._kept.results:
+            self.found_result(result)
+        self._stream.close()
+        first.replace(self._file)
+        self._stream = self._file.open("a", encoding="utf-8")
 
     def found_row(self, row: RowFacts) -> None:
-        """Write what was found about a row."""
-        self._write("row", **asdict(row))
+        """Write what was found about a row, unless it stands there, from before the run broke off."""
+        if self._rows.get(row.name) != row:
+            self._rows[row.name] = row
+            self._write("row", **asdict(row))
 
     def found_result(self, result: CaseResult) -> None:
         """Write a result."""
@@ -67,8 +85,12 @@ class JsonLinesWriter:
         for fields in _expected(report):
             self._write("expected", **fields)
         self._write("footer", results=len(report.results), **asdict(judge(report)))
-        assert self._stream is not None
-        self._stream.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, also after an interruption."""
+        if self._stream is not None:
+            self._stream.close()
 
     def _write(self, record: str, **fields: Any) -> None:
         assert self._stream is not None, "started comes first"
@@ -93,15 +115,22 @@ def write(report: Report, file: Path) -> None:
     part.replace(file)
 
 
-def read(file: Path) -> Report:
+def read(file: Path, *, broken_off: bool = False) -> Report:
     """Return the report in a file; one without a footer is not complete.
+
+    Args:
+        file: the file.
+        broken_off: whether to leave out a last line that is not whole.
 
     Raises:
         MalformedReportError: a line is no JSON object, or not of this form, or contradicts the lines above.
     """
     report: Report | None = None
     expected: list[dict[str, Any]] = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    text = file.read_text(encoding="utf-8")
+    if broken_off:
+        text = text[: text.rfind("\n") + 1]
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             fields = json.loads(line)
             record = fields.pop("record")

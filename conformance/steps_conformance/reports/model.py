@@ -21,6 +21,7 @@ class TargetFacts:
         hash: SHA-256 of the sources there.
         capabilities: what it claims.
         expectations: its own expectation files.
+        warnings: what makes it doubtful that this implementation alone was tested.
     """
 
     name: str
@@ -29,6 +30,7 @@ class TargetFacts:
     hash: str
     capabilities: tuple[str, ...] = ()
     expectations: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Cases whose target misbehaves."""
