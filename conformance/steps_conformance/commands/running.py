@@ -21,16 +21,18 @@ from .options import (
     Backends,
     CaseSeconds,
     Expectations,
+    GithubSummary,
     Ids,
     Jobs,
     Largest,
     ReportFolder,
     Restarts,
     Strict,
+    Summary,
     Target,
     Topics,
 )
-from .report_folder import LINES, write_readable
+from .report_folder import LINES, append_summary, summary_files, write_readable
 from .terminal import INTERRUPTED, errors, output, stop
 
 
@@ -40,6 +42,8 @@ def run_command(
     topic: Topics = None,
     identity: Ids = None,
     report: ReportFolder = None,
+    summary_file: Summary = None,
+    github_summary: GithubSummary = False,
     expectations: Expectations = None,
     measure: Annotated[
         bool, typer.Option("--accuracy", help="After the cases, measure errors in ulps on each backend.")
@@ -57,6 +61,7 @@ def run_command(
     named did not run, planned cases were not run, nothing passed, the target did not start, or an
     expectation file is wrong.
     """
+    summaries = summary_files(summary_file, github=github_summary)
     requirements, suite = load_suite()
     cases = chosen(suite, topic or (), identity or ())
     require_rules(cases, requirements)
@@ -78,6 +83,7 @@ def run_command(
     verdict = judge(found)
     if report is not None:
         write_readable(found, verdict, report)
+    append_summary(found, verdict, summaries)
     if found.accuracy:
         output.print(rich_table(found.accuracy))
     output.print(summary(found, verdict))
