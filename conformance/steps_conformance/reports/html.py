@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from ..accuracy import table
-from ..outcomes import MEANINGS
+from ..outcomes import COUNTED_AGAINST, MEANINGS
 from .model import Report
 from .replaying import command, vector_text
 from .showing import shown
@@ -71,6 +71,7 @@ def render(report: Report, verdict: Verdict) -> str:
         verdict=shown(verdict, _LONGEST_TEXT),
         outcomes=outcomes_seen(said),
         meanings=MEANINGS,
+        bad=COUNTED_AGAINST,
         rows=row_summaries(said),
         columns=rows_that_ran(said),
         topics=list(matrix(said)),

@@ -28,7 +28,7 @@ def shown_text(text: str, longest: int | None = None) -> str:
     """
     if longest is not None and len(text) > longest:
         text = f"{text[:longest]}\n... {len(text) - longest:,} more characters in report.jsonl"
-    if not text.isprintable():
+    if not text.replace("\n", "").replace("\t", "").isprintable():
         plain = text.replace("\r\n", "\n")
         text = "".join(c if c in _KEPT or c.isprintable() else _escape(c) for c in plain)
     if "::" in text or "##" in text:
