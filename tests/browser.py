@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over the pipe of its DevTools protocol: no driver program and no network port."""
+"""A headless Chromium, driven over the pipe of its DevTools protocol: no driver and no network port."""
 
 import base64
 import contextlib
@@ -66,6 +66,8 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        # a page without the focus has no clipboard
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def close(self) -> None:
         """End the browser and its children."""
@@ -120,6 +122,16 @@ class Browser:
         both = {"key": key, "windowsVirtualKeyCode": code}
         self.call("Input.dispatchKeyEvent", type="keyDown", **both, **({"text": text} if text else {}))
         self.call("Input.dispatchKeyEvent", type="keyUp", **both)
+
+    def click(self, selector: str) -> None:
+        """Click with the mouse into the middle of an element."""
+        x, y = self.run(
+            f"(() => {{ const one = document.querySelector({json.dumps(selector)});"
+            "one.scrollIntoView({block: 'center'}); const r = one.getBoundingClientRect();"
+            "return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def show(self, width: int, height: int, *, scheme: str = "light") -> None:
         """Give the page this size, in CSS pixels, and this color scheme."""

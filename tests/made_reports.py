@@ -29,8 +29,8 @@ def made_report(
     """Return a report.
 
     Args:
-        outcomes: by case id the outcome on each row; None for none. A requirement whose id has SHOULD in it is
-            one, and the first part of an id is the topic.
+        outcomes: by case id the outcome on each row; None for none. A requirement whose id has SHOULD in
+            it is one, and the first part of an id is the topic.
         rows: the backends that ran.
         message: why, of everything but a PASS.
         not_run: backends that did not run, with the reason.

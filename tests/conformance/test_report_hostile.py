@@ -1,4 +1,4 @@
-"""What a target says stays text in every form: it is no markup, moves no cursor, and gives a CI no command."""
+"""What a target says stays text in every form: no markup, no control of a terminal, no command of a CI."""
 
 import json
 import re
@@ -24,10 +24,12 @@ SCRIPT = "<script>alert(1)</script>"
 ESCAPES = "\x1b[31mred\x1b[0m\x1b]8;;https://evil.example\x07link\x9b2J"
 HOSTILE = (
     f"{SCRIPT} ]]> & \"double\" 'single' <!-- --> {{{{ 7 * 7 }}}} ${{x}} {ESCAPES}\r\n"
-    "second | `tick` ```\n# heading\n| a | b |\n* [link](javascript:alert(1)) ![i](https://evil.example/i.png)\n"
+    "second | `tick` ```\n# heading\n| a | b |\n"
+    "* [link](javascript:alert(1)) ![i](https://evil.example/i.png)\n"
     "::error file=a.py,line=1::boom\n   ::set-output name=x::y\n##[error]bad\n##vso[task.complete]\n"
     f"{'a' * 77} ::add-mask::secret\n{'a' * 80}::stop-commands::token\n"
-    "nul \x00 back\x08space del \x7f line\u2028sep bidi \u202e zero\u200bwidth lone \ud800 not a sign \ufffe\rover"
+    "nul \x00 back\x08space del \x7f line\u2028sep bidi \u202e zero\u200bwidth "
+    "lone \ud800 not a sign \ufffe\rover"
 )
 ROWS = ("numpy", f"mod:{SCRIPT}")
 COMMAND = re.compile(r"^\s*::[a-z-]+( [^:]*)?::|##\[|##vso\[", re.MULTILINE | re.IGNORECASE)

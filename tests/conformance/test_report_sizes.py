@@ -19,7 +19,7 @@ GITHUB_LIMIT = 1024 * 1024
 
 def failing(cases, rows=ROWS, *, rules=400, message="x"):
     """Return a report where each case fails on each backend with a message of its own."""
-    found = {f"T{n % 7}-RULE-{n % rules:03}/case-{n}": ["FAIL"] * len(rows) for n in range(cases)}
+    found = {f"T{n % rules % 7}-RULE-{n % rules:03}/case-{n}": ["FAIL"] * len(rows) for n in range(cases)}
     report = made_report(found, rows)
     report.results = [
         CaseResult(one.row, one.id, one.outcome, f"{message} {one.row} {one.id}", one.seconds)

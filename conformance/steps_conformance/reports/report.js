@@ -86,6 +86,7 @@ function reveal() {
 
 async function copy(button) {
   const text = button.parentElement.querySelector("code").textContent;
+  let done = true;
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -93,12 +94,13 @@ async function copy(button) {
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
+    area.focus();
     area.select();
-    document.execCommand("copy");
+    done = document.execCommand("copy");
     area.remove();
     button.focus();
   }
-  button.textContent = "copied";
+  button.textContent = done ? "copied" : "failed";
   setTimeout(() => { button.textContent = "copy"; }, 1500);
 }
 
