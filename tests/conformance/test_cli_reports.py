@@ -1,14 +1,20 @@
 """The commands on reports that there are: merge, diff, render, and the Markdown for a job summary."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 from made_reports import made_report
 from steps_conformance.cli import app
 from steps_conformance.commands import accuracy
 from steps_conformance.reports.jsonl import read, write
+from steps_conformance.reports.replaying import command as replaying
+from steps_conformance.reports.tables import failures
 from typer.testing import CliRunner
 
+README = Path(__file__).parents[2] / "README.md"
 TWO = {"A-MUST-001/x": ["PASS"], "B-MUST-001/x": ["PASS"]}
 FAILING = {**TWO, "A-MUST-001/x": ["FAIL"]}
 FORMS = {"report.jsonl", "report.html", "report.md", "report.xml", "badge.json"}
@@ -175,6 +181,7 @@ READING = (
     ("accuracy", "--backend", "numpy", "--report", "{place}"),
 )
 NOT_WHOLE = {
+    "no text \udcff": "report.jsonl is no text in UTF-8",
     None: "No such file",
     "": "report.jsonl is empty",
     "{not json}\n": "report.jsonl, line 1",
@@ -205,7 +212,7 @@ def test_every_command_recognises_a_report_that_is_not_whole(folder, monkeypatch
     elif text == "half a line at the end":
         file.write_text("".join(lines[:-1]) + lines[-1][:20])
     else:
-        file.write_text(text)
+        file.write_bytes(text.encode(errors="surrogateescape"))
 
     done = command(*(word.format(place=place, other=other) for word in call))
 
@@ -260,3 +267,49 @@ def test_a_run_adds_its_summary(tmp_path):
 
     assert done.exit_code == 0, said(done)
     assert "**conformant** (exit code 0)" in (tmp_path / "summary.md").read_text()
+
+
+def test_the_commands_on_reports_that_the_readme_shows_run(folder, tmp_path, monkeypatch):
+    for name, backend in (("numpy", "numpy"), ("torch", "torch"), ("old", "numpy"), ("new", "numpy")):
+        folder(name, made_report(TWO, (backend,)))
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^steps-conformance (report .*?)(?:#.*)?$", README.read_text(), re.MULTILINE)
+
+    codes = [command(*shlex.split(line)).exit_code for line in lines]
+
+    assert [line.split()[1] for line in lines] == ["merge", "diff", "render"]
+    assert codes == [0, 0, 0]
+
+
+def test_the_command_that_a_report_shows_runs_the_failure_again(planted, tmp_path):
+    asked = (
+        "run",
+        "--backend",
+        "numpy",
+        "--backend",
+        "numpy-readonly",
+        "--target",
+        "planted_suite.targets:target",
+    )
+    ids = ("--id", "CLIP-OPTION-003", "--id", "CLIP-OPTION-001/default-is-per-weight-with-one")
+    assert command(*asked, *ids, "--report", tmp_path / "first").exit_code == 1
+    found = read(tmp_path / "first" / "report.jsonl")
+    shown = failures(found)[-1]
+
+    program, *words = shlex.split(replaying(found.header, shown))
+    done = command(*words, "--report", tmp_path / "again")
+
+    assert (program, done.exit_code) == ("steps-conformance", 1)
+    again = read(tmp_path / "again" / "report.jsonl")
+    assert [(one.row, one.id, one.outcome, one.message) for one in again.failures()] == [
+        (row, shown.id, shown.outcome, shown.message) for row in shown.rows
+    ]
+
+
+def test_json_of_a_diff_holds_no_command_of_a_ci_system(folder):
+    new = folder("new", made_report(FAILING, message="##[error]bad\n::error::bad"))
+
+    printed = command("report", "diff", "--json", folder("old", made_report(TWO)), new).stdout
+
+    assert "##[" not in printed and "\n::" not in printed
+    assert json.loads(printed)["newly_failing"][0]["message"] == "##[error]bad\n::error::bad"

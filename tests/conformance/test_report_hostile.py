@@ -3,64 +3,20 @@
 import json
 import re
 import unicodedata
-from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 from xml.etree import ElementTree as ET
 
 import pytest
-from made_reports import TARGET, made_report
+from hostile_reports import HOSTILE, SCRIPT, hostile_report
 from rich.console import Console
-from steps_conformance.accuracy.results import Unmeasured
 from steps_conformance.console import ProgressBars, summary
-from steps_conformance.expectations.model import Expectation
-from steps_conformance.outcomes import Outcome
 from steps_conformance.reports.forms import FORMS
 from steps_conformance.reports.jsonl import read, write
 from steps_conformance.reports.showing import shown_text
 from steps_conformance.reports.verdict import judge
 
-SCRIPT = "<script>alert(1)</script>"
-ESCAPES = "\x1b[31mred\x1b[0m\x1b]8;;https://evil.example\x07link\x9b2J"
-HOSTILE = (
-    f"{SCRIPT} ]]> & \"double\" 'single' <!-- --> {{{{ 7 * 7 }}}} ${{x}} {ESCAPES}\r\n"
-    "second | `tick` ```\n# heading\n| a | b |\n"
-    "* [link](javascript:alert(1)) ![i](https://evil.example/i.png)\n"
-    "::error file=a.py,line=1::boom\n   ::set-output name=x::y\n##[error]bad\n##vso[task.complete]\n"
-    f"{'a' * 77} ::add-mask::secret\n{'a' * 80}::stop-commands::token\n"
-    "nul \x00 back\x08space del \x7f line\u2028sep bidi \u202e zero\u200bwidth "
-    "lone \ud800 not a sign \ufffe\rover"
-)
-ROWS = ("numpy", f"mod:{SCRIPT}")
 COMMAND = re.compile(r"^\s*::[a-z-]+( [^:]*)?::|##\[|##vso\[", re.MULTILINE | re.IGNORECASE)
-
-
-def hostile_report():
-    """Return a report in which everything that is not the suite's own says the hostile text."""
-    outcomes = {
-        f"A-MUST-00{place}/x": [outcome, "PASS"]
-        for place, outcome in enumerate(("FAIL", "ERROR", "UNSUPPORTED", "NOTRUN", "CRASH"))
-    }
-    declared = Expectation(
-        "A-MUST-004/x", Outcome.CRASH, HOSTILE, HOSTILE, file=HOSTILE, cases=("A-MUST-004/x",)
-    )
-    report = made_report(
-        outcomes,
-        ROWS,
-        message=HOSTILE,
-        not_run={f"gone:{HOSTILE}": HOSTILE},
-        named=(f"gone:{HOSTILE}",),
-        target=replace(
-            TARGET, name=SCRIPT, version=HOSTILE, path=HOSTILE, hash=HOSTILE, capabilities=(HOSTILE,)
-        ),
-        expectations=(declared,),
-        target_option=HOSTILE,
-    )
-    report.rows["numpy"] = replace(
-        report.rows["numpy"], version=HOSTILE, device=HOSTILE, deviations=(HOSTILE,)
-    )
-    report.unmeasured = [Unmeasured("numpy", HOSTILE)]
-    return report
 
 
 @pytest.fixture(scope="module")

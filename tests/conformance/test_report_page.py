@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import browser
 import pytest
+from hostile_reports import SCRIPT, hostile_report
 from made_reports import made_report
 from steps_conformance.expectations.model import Condition, Expectation
 from steps_conformance.outcomes import Outcome
@@ -329,3 +330,30 @@ def test_a_page_of_four_thousand_failing_cases_on_six_backends_opens_in_time(chr
     chromium.run("document.forms[0].elements.search.value = 'RULE-399'")
     took = chromium.run("(() => { const t = performance.now(); choose(); return performance.now() - t; })()")
     assert took < 1000
+
+
+def test_a_hostile_report_does_nothing_in_a_browser(chromium, tmp_path):
+    report = hostile_report()
+    (tmp_path / "hostile.html").write_text(html.render(report, judge(report)), encoding="utf-8")
+    chromium.messages.clear()
+    chromium.requested.clear()
+    chromium.show(360, 800)
+
+    chromium.open(tmp_path / "hostile.html")
+
+    assert SCRIPT in chromium.run("document.querySelector('h1').textContent")
+    assert chromium.run("document.querySelectorAll('script, img, link, iframe').length") == 1
+    assert chromium.messages == []
+    assert len(chromium.requested) == 1
+    assert chromium.run("document.documentElement.scrollWidth") == 360
+
+
+def test_a_script_that_slips_in_would_not_run(chromium, tmp_path):
+    report = the_report()
+    text = html.render(report, judge(report)).replace("</main>", "<script>window.slipped = 1</script></main>")
+    (tmp_path / "slipped.html").write_text(text, encoding="utf-8")
+
+    chromium.open(tmp_path / "slipped.html")
+
+    assert chromium.run("window.slipped") is None
+    assert any("Content Security Policy" in message for message in chromium.messages)

@@ -35,8 +35,8 @@ def diff_command(
     except CannotCompareError as error:
         raise stop(str(error)) from None
     if as_json:
-        # plain: no folding of lines
-        typer.echo(json.dumps(_as_json(reports, found), indent=1))
+        # plain, without folding of lines; two number signs could begin a command of a CI system
+        typer.echo(json.dumps(_as_json(reports, found), indent=1).replace("##", r"\u0023#"))
     else:
         _print(reports, found)
     raise typer.Exit(1 if found.worse else 0)

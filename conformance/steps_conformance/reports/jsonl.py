@@ -102,7 +102,10 @@ def read(file: Path) -> Report:
     report: Report | None = None
     expected: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    except UnicodeDecodeError as error:
+        raise MalformedReportError(f"{file.name} is no text in UTF-8: {error}") from error
     for number, line in enumerate(lines, start=1):
         if report is not None and _is_half(line):
             break
