@@ -94,7 +94,12 @@ def test_merge_writes_into_a_folder_only(folder, tmp_path):
     [
         (made_report(TWO), made_report(TWO), 0, "no change; 2 as before nothing is worse"),
         (made_report(FAILING), made_report(TWO), 0, "1 newly passing; 1 as before nothing is worse"),
-        (made_report(TWO), made_report(FAILING), 1, "1 newly failing; 1 as before something is worse"),
+        (
+            made_report(TWO),
+            made_report(FAILING),
+            1,
+            "1 newly failing; 1 as before something is worse: 1 in red",
+        ),
         (made_report(TWO), made_report(TWO, complete=False), 2, "has no footer"),
         (made_report(TWO, complete=False), made_report(TWO), 2, "has no footer"),
         (made_report(TWO), made_report(TWO, ("torch",)), 2, "no case has an outcome in both reports"),
@@ -146,6 +151,18 @@ def test_a_long_diff_is_cut_and_counted_and_json_has_it_all(folder):
         *("schema", "old", "new", "worse", "same"),
         *("newly_failing", "newly_passing", "changed_outcome", "new_id", "gone_id"),
     }
+
+
+def test_what_is_worse_is_never_cut_off_by_what_is_not(folder):
+    cases = {f"A-MUST-001/{n}": ["PASS"] for n in range(70)}
+    new = {**TWO, **cases, "Z-MUST-001/fails": ["FAIL"]}
+
+    printed = said(
+        command("report", "diff", folder("old", made_report(TWO)), folder("new", made_report(new)))
+    )
+
+    assert "Z-MUST-001/fails MUST FAIL" in printed
+    assert "71 new id; 2 as before something is worse: 1 in red" in printed
 
 
 def test_render_makes_every_form_again(folder):

@@ -36,9 +36,13 @@ def test_reports_of_different_backends_become_one_with_all_of_them():
 def test_shares_of_the_cases_on_the_same_backend_become_one_plan():
     first, second = ({identity: ["PASS"]} for identity in TWO)
 
-    report = merged(made_report(first), made_report(second))
+    both = ("numpy", "torch")
+
+    report = merged(*(made_report({identity: ["PASS"] * 2}, both) for identity in (*first, *second)))
 
     assert list(report.header.planned) == list(TWO)
+    # backend by backend, as a run writes them
+    assert list(outcomes(report)) == [(row, identity) for row in both for identity in TWO]
     assert judge(report).exit_code == 0
 
 
@@ -159,6 +163,12 @@ def test_shares_of_one_declared_requirement_are_one_declaration_again():
     (one,) = report.header.expectations
     assert one.cases == ("A-MUST-001/x", "A-MUST-001/y")
     assert judge(report).headline == "conformant with 1 declared deviation: A-MUST-001"
+
+
+def test_a_declared_requirement_that_passes_everywhere_is_xpass_also_when_merged():
+    reports = [declaring(made_report(TWO, (row,)), "A-MUST-001/x") for row in ("numpy", "torch")]
+
+    assert judge(merged(*reports)).headline.startswith("not as declared: 1 declared deviation")
 
 
 def test_nothing_cannot_be_merged():

@@ -119,6 +119,10 @@ def test_everything_is_shown_at_first(page):
         ({"search": "SAYS clip-l"}, ["CLIP-LAYER-001"]),
         ({"search": "nothing like it"}, []),
         ({"search": "clip", "topic": "adam"}, []),
+        # by the message of a failure, and by the id of a case
+        ({"search": "norm 3.5"}, ["CLIP-GLOBAL-001"]),
+        ({"search": "rank-4-of", "backend": "0"}, []),
+        ({"search": "it rounds"}, ["CLIP-LAYER-001"]),
     ],
 )
 def test_filters_and_search_hide_requirements(page, values, requirements):
@@ -188,6 +192,8 @@ def test_the_input_of_a_vector_can_be_copied_as_json(page):
     assert vector["id"] == VECTOR
     assert vector["step"]["step"] == "GradientClippingStep"
     assert {"gradients", "expected"} <= set(vector["calls"][0])
+    # an array's numbers stand in one line
+    assert '"shape": [ 2, 1, 3, 2 ]' in text
 
 
 def test_a_slash_goes_to_the_search_and_the_search_takes_a_slash(page):

@@ -57,13 +57,13 @@ def test_no_part_of_a_report_makes_the_markdown_too_long(part):
     if part == "accuracy":
         report.accuracy = [Row("numpy", "A-ONE-001", "norm", "float32", n, 1.0) for n in range(1, 30_000)]
     if part == "names":
-        header["target"] = report.header.target.__class__(long, long, long, long)
+        header["target"] = report.header.target.__class__(*(["word " * 200_000] * 4))
     report.header = report.header.__class__(**(vars(report.header) | header))
 
     text = markdown.render(report, judge(report))
 
     assert len(text.encode()) < 900 * 1024 < GITHUB_LIMIT
-    assert text.count("report.jsonl") >= (part != "names")
+    assert "report.jsonl" in text
 
 
 def test_a_list_is_cut_at_the_first_part_that_has_no_room():

@@ -75,14 +75,16 @@ def _print(reports: list[Report], found: Diff) -> None:
         line = f"{word}: {target.name} {target.version}, sha256 {target.hash[:12]}, suite {header.suite}"
         output.print(shown_text(f"{line}, {header.started}"), style="dim", markup=False, soft_wrap=True)
     for kind in Kind:
-        changes = found.of(kind)
+        # what is worse comes first, and is not cut off
+        changes = tuple(sorted(found.of(kind), key=lambda change: not change.worse))
         if changes:
             output.print(_table(kind, changes))
         if len(changes) > _SHOWN:
             output.print(f"{len(changes) - _SHOWN:,} more of {len(changes):,}; --json writes them all")
     counts = ", ".join(f"{len(found.of(kind)):,} {kind}" for kind in Kind if found.of(kind))
     output.print(f"{counts or 'no change'}; {found.same:,} as before", soft_wrap=True)
-    told = "something is worse" if found.worse else "nothing is worse"
+    worse = sum(change.worse for change in found.changes)
+    told = f"something is worse: {worse:,} in red" if worse else "nothing is worse"
     output.print(told, style="bold red" if found.worse else "bold green")
 
 

@@ -1,6 +1,7 @@
 """What somebody needs to see a failure again: the command, and for a vector its input and expected result."""
 
 import json
+import re
 import shlex
 from functools import cache
 from importlib import resources
@@ -11,6 +12,8 @@ from .tables import Failure
 
 _UNKNOWN_TARGET = "MODULE:ATTRIBUTE"
 _LARGEST_VECTOR = 20_000
+_FLAT_LIST = re.compile(r"\[[^\[\]{}]*\]")
+_LINE_END = re.compile(r"\n *")
 
 
 def command(header: Header, failure: Failure) -> str:
@@ -27,7 +30,8 @@ def vector_text(failure: Failure) -> str | None:
     file, vector = _vectors().get(failure.id, ("", None))
     if vector is None:
         return None
-    text = json.dumps(vector, indent=1)
+    # the numbers of an array stand in one line; no line end lies within a JSON string
+    text = _FLAT_LIST.sub(lambda found: _LINE_END.sub(" ", found[0]), json.dumps(vector, indent=1))
     if len(text) > _LARGEST_VECTOR:
         return f"{len(text):,} characters: {failure.id} in steps_conformance/vectors/data/{file}"
     return text

@@ -25,8 +25,9 @@ function hasOutcome(outcomes, filter) {
   return !filter.outcome || outcomes.includes(filter.outcome);
 }
 
-/* A requirement is shown where its id and title hold the words, and one of the backends shown has the outcome. */
-function filterMatrix(filter) {
+/* A requirement is shown where its id and title hold the words, or one of its failures that is shown does, and
+   one of the backends shown has the outcome. */
+function filterMatrix(filter, found) {
   let count = 0;
   for (const body of document.querySelectorAll(".matrix tbody")) {
     let any = false;
@@ -34,8 +35,8 @@ function filterMatrix(filter) {
       const cells = [...row.querySelectorAll(".cell")];
       cells.forEach((cell, place) => { cell.hidden = filter.column !== "" && +filter.column !== place; });
       const outcomes = cells.filter(cell => !cell.hidden).flatMap(cell => cell.dataset.outcomes.split(" "));
-      row.hidden = !(isOf(row, filter) && filter.words.every(word => wordsOf(row.cells[0]).includes(word)) &&
-        hasOutcome(outcomes, filter));
+      const said = found.has(row.id) || filter.words.every(word => wordsOf(row.cells[0]).includes(word));
+      row.hidden = !(said && isOf(row, filter) && hasOutcome(outcomes, filter));
       any ||= !row.hidden;
       count += !row.hidden;
     }
@@ -47,8 +48,9 @@ function filterMatrix(filter) {
   return count;
 }
 
-/* A failure is searched with its message; its heading stays as long as one of its cases is shown. */
-function filterFailures(filter) {
+/* A failure is searched with its message; its heading stays as long as one of its cases is shown. The ids of the
+   requirements of those that are shown go into found. */
+function filterFailures(filter, found) {
   let count = 0;
   for (const section of document.querySelectorAll(".failure[data-topic]")) {
     const heading = wordsOf(section.querySelector("h3"));
@@ -62,13 +64,14 @@ function filterFailures(filter) {
       count += !one.hidden;
     }
     section.hidden = !any;
+    if (any) found.add(section.dataset.rule);
   }
   return count;
 }
 
 function choose() {
-  const filter = wanted();
-  const rules = filterMatrix(filter), cases = filterFailures(filter);
+  const filter = wanted(), found = new Set();
+  const cases = filterFailures(filter, found), rules = filterMatrix(filter, found);
   const all = [document.querySelectorAll(".requirement").length, document.querySelectorAll(".case").length];
   form.querySelector("output").value =
     `${rules} of ${all[0]} requirements` + (all[1] ? `, ${cases} of ${all[1]} failures and deviations` : "") + " shown";
