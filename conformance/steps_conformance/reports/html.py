@@ -12,7 +12,6 @@ from importlib.resources import files
 from itertools import groupby
 
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
 
 from ..accuracy import table
 from ..outcomes import COUNTED_AGAINST, MEANINGS
@@ -103,9 +102,8 @@ def _template() -> Template:
     return environment.from_string(_part("report.html.j2"))
 
 
-def _part(name: str) -> Markup:
-    # our own text, which is markup and not to be escaped
-    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:
