@@ -278,13 +278,15 @@ def test_on_a_phone_the_page_is_not_wider_than_the_phone(page, scheme, tmp_path)
 
 
 def test_light_and_dark_both_can_be_read(page, tmp_path):
-    pictures = {}
+    pictures, grounds = {}, {}
     for scheme in ("light", "dark"):
         page.show(1200, 1600, scheme=scheme)
         pictures[scheme] = page.screenshot(tmp_path / f"{scheme}.png")
         assert page.run(CONTRASTS) == [], scheme
+        grounds[scheme] = page.run("getComputedStyle(document.body).backgroundColor")
 
     assert pictures["light"] != pictures["dark"]
+    assert grounds == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 29)"}
 
 
 # The ratio of the Web Content Accessibility Guidelines, 4.5 to 1 for text, asked of every element with text.
