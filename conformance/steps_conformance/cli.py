@@ -5,8 +5,11 @@ import signal
 import typer
 
 from .commands.accuracy import accuracy_command
+from .commands.comparing import diff_command
 from .commands.expectations import update_command
 from .commands.listing import backends_command, list_command
+from .commands.merging import merge_command
+from .commands.rendering import render_command
 from .commands.running import run_command
 from .commands.vectors import vectors_command
 
@@ -19,6 +22,10 @@ app = typer.Typer(
 )
 expectations_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Files of known deviations.")
 expectations_app.command("update")(update_command)
+report_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Reports that there are.")
+report_app.command("merge")(merge_command)
+report_app.command("diff")(diff_command)
+report_app.command("render")(render_command)
 
 app.command("run")(run_command)
 app.command("list")(list_command)
@@ -26,6 +33,7 @@ app.command("backends")(backends_command)
 app.command("vectors")(vectors_command)
 app.command("accuracy")(accuracy_command)
 app.add_typer(expectations_app, name="expectations")
+app.add_typer(report_app, name="report")
 
 
 def main() -> None:

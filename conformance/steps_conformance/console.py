@@ -13,6 +13,7 @@ from .accuracy.results import Row, Unmeasured
 from .coverage import Coverage, TopicCoverage, percent
 from .outcomes import COUNTED_AGAINST, FAILURES, Outcome
 from .reports.model import CaseResult, Header, Report, RowFacts
+from .reports.showing import shown, shown_text
 from .reports.tables import (
     Failure,
     RowSummary,
@@ -109,7 +110,7 @@ class ProgressBars:
 
     def _say(self, line: str) -> None:
         if not self._console.is_terminal:
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(shown_text(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def backends_table(rows: Sequence[RowFacts]) -> Group:
@@ -178,7 +179,8 @@ def _plain_table(*columns: str) -> Table:
 
 
 def summary(report: Report, verdict: Verdict) -> Group:
-    """Return what is printed at the end."""
+    """Return what is printed at the end; nothing that a target says acts on a terminal or a CI system."""
+    report, verdict = shown(report), shown(verdict)
     target = report.header.target
     style = {0: "bold green", 1: "bold red", 2: "bold yellow"}[verdict.exit_code]
     parts: list[Table | Text] = [

@@ -198,6 +198,7 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         expectations=_expectations(plan, target),
         allowances=allowances(rules),
         strict=plan.strict,
+        target_option=plan.target,
     )
 
 

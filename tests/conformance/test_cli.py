@@ -29,7 +29,13 @@ def test_a_run_that_passes_is_written_and_ends_with_0(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "conformant" in done.stdout
     written = tmp_path / "new" / "report"
-    assert {file.name for file in written.iterdir()} == {"report.jsonl", "report.md", "report.html"}
+    assert {file.name for file in written.iterdir()} == {
+        "report.jsonl",
+        "report.md",
+        "report.html",
+        "report.xml",
+        "badge.json",
+    }
     report = read(written / "report.jsonl")
     assert (report.complete, [result.outcome for result in report.results]) == (True, ["PASS"])
     assert report.header.target.name == "steps_core"

@@ -29,7 +29,12 @@ Ids = Annotated[
     typer.Option("--id", help="Only this case or this requirement; CLIP-* for all that start so."),
 ]
 ReportFolder = Annotated[
-    Path | None, typer.Option("--report", help="Folder for report.jsonl, report.md and report.html.")
+    Path | None, typer.Option("--report", help="Folder for report.jsonl and its readable forms.")
+]
+Summary = Annotated[Path | None, typer.Option("--summary", help="A file to which the Markdown is added.")]
+GithubSummary = Annotated[
+    bool,
+    typer.Option("--github-summary", help="Add the Markdown to the summary of this job of GitHub Actions."),
 ]
 Expectations = Annotated[
     list[Path] | None,

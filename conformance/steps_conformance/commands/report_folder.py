@@ -1,28 +1,67 @@
 """The folder of a report: report.jsonl, and the readable forms beside it."""
 
+import os
 from pathlib import Path
 
-from ..reports import html, jsonl, markdown
+from ..reports import jsonl, markdown
+from ..reports.forms import write_forms
 from ..reports.model import Report
 from ..reports.verdict import Verdict
 from .terminal import output, stop
 
 LINES = "report.jsonl"
+_GITHUB_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def lines_of(place: Path) -> Path:
+    """Return the file of a report, which a user names by its folder or itself."""
+    return place / LINES if place.is_dir() else place
+
+
+def read_report(file: Path) -> Report:
+    """Return the report in a file; it may be truncated."""
+    try:
+        return jsonl.read(file)
+    except (OSError, jsonl.MalformedReportError) as error:
+        raise stop(str(error)) from None
 
 
 def read_whole(file: Path) -> Report:
     """Return the report in a file, which must be whole."""
-    try:
-        found = jsonl.read(file)
-    except (OSError, jsonl.MalformedReportError) as error:
-        raise stop(str(error)) from None
+    found = read_report(file)
     if not found.complete:
         raise stop(f"{file} has no footer: its run did not come to its end; run the suite again")
     return found
 
 
 def write_readable(report: Report, verdict: Verdict, folder: Path) -> None:
-    """Write what people read."""
-    (folder / "report.md").write_text(markdown.render(report, verdict), encoding="utf-8")
-    (folder / "report.html").write_text(html.render(report, verdict), encoding="utf-8")
+    """Write what people and CI systems read."""
+    write_forms(report, verdict, folder)
     output.print(f"report: {folder / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def summary_files(summary: Path | None, *, github: bool) -> list[Path]:
+    """Return the files into which the Markdown goes; a way that leads nowhere ends the command."""
+    files = [] if summary is None else [summary]
+    if github:
+        named = os.environ.get(_GITHUB_SUMMARY)
+        if not named:
+            raise stop(
+                f"--github-summary writes to the file that {_GITHUB_SUMMARY} names, and it is not set; "
+                "outside of GitHub Actions pass --summary FILE"
+            )
+        files.append(Path(named))
+    for file in files:
+        try:
+            # asked now, as a run takes its time; nothing is written yet
+            file.open("a").close()
+        except OSError as error:
+            raise stop(f"the summary {file} cannot be written: {error.strerror}") from None
+    return files
+
+
+def append_summary(report: Report, verdict: Verdict, files: list[Path]) -> None:
+    """Add the Markdown to files; a job summary may hold what earlier steps wrote."""
+    for file in files:
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(markdown.render(report, verdict))

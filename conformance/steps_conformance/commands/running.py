@@ -23,6 +23,7 @@ from .options import (
     Backends,
     CaseSeconds,
     Expectations,
+    GithubSummary,
     Ids,
     Jobs,
     Largest,
@@ -31,10 +32,11 @@ from .options import (
     Restarts,
     Resume,
     Strict,
+    Summary,
     Target,
     Topics,
 )
-from .report_folder import LINES, write_readable
+from .report_folder import LINES, append_summary, summary_files, write_readable
 from .terminal import INTERRUPTED, errors, output, stop
 
 
@@ -44,6 +46,8 @@ def run_command(
     topic: Topics = None,
     identity: Ids = None,
     report: ReportFolder = None,
+    summary_file: Summary = None,
+    github_summary: GithubSummary = False,
     expectations: Expectations = None,
     measure: Annotated[
         bool, typer.Option("--accuracy", help="After the cases, measure errors in ulps on each backend.")
@@ -66,6 +70,7 @@ def run_command(
     kept = _kept(resume, report)
     if memory_limit is not None:
         _check_memory_limit()
+    summaries = summary_files(summary_file, github=github_summary)
     requirements, suite = load_suite()
     cases = chosen(suite, topic or (), identity or ())
     require_rules(cases, requirements)
@@ -89,6 +94,7 @@ def run_command(
     verdict = judge(found)
     if report is not None:
         write_readable(found, verdict, report)
+    append_summary(found, verdict, summaries)
     if found.accuracy:
         output.print(rich_table(found.accuracy))
     for warning in found.header.target.warnings:

@@ -3,6 +3,8 @@
 import typer
 from rich.console import Console
 
+from ..reports.showing import shown_text
+
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -12,5 +14,5 @@ INTERRUPTED = 130
 
 def stop(message: str, exit_code: int = NO_VERDICT) -> typer.Exit:
     """Print what is wrong, and return the exception that ends the command."""
-    errors.print(message, style="red", markup=False, soft_wrap=True)
+    errors.print(shown_text(message), style="red", markup=False, soft_wrap=True)
     return typer.Exit(exit_code)

@@ -127,10 +127,16 @@ def read(file: Path, *, broken_off: bool = False) -> Report:
     """
     report: Report | None = None
     expected: list[dict[str, Any]] = []
-    text = file.read_text(encoding="utf-8")
+    seen: set[tuple[str, str]] = set()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedReportError(f"{file.name} is no text in UTF-8: {error}") from error
     if broken_off:
         text = text[: text.rfind("\n") + 1]
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if report is not None and _is_half(line):
+            break
         try:
             fields = json.loads(line)
             record = fields.pop("record")
@@ -139,12 +145,34 @@ def read(file: Path, *, broken_off: bool = False) -> Report:
             elif record == "expected":
                 expected.append(fields)
             else:
+                if record == "case" and not report.complete:
+                    _check_place(report, fields, seen)
                 _add(report, record, fields, expected)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MalformedReportError(f"{file.name}, line {number}: {error}") from error
     if report is None:
         raise MalformedReportError(f"{file.name} is empty")
     return report
+
+
+def _is_half(line: str) -> bool:
+    """Return whether a line is what a process left that ended while it wrote; only a last one can be."""
+    if line.endswith("\n"):
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
+
+
+def _check_place(report: Report, fields: dict[str, Any], seen: set[tuple[str, str]]) -> None:
+    row, identity = place = fields["row"], fields["id"]
+    if row not in report.header.rows or identity not in report.header.planned:
+        raise ValueError(f"{identity} on {row} is not planned in the header")
+    if place in seen:
+        raise ValueError(f"{identity} on {row} has an outcome in a line above")
+    seen.add(place)
 
 
 def _header(record: str, fields: dict[str, Any]) -> Header:

@@ -61,6 +61,7 @@ class Header:
         expectations: the known deviations that speak of planned cases.
         allowances: what the traits that backends declare allow under the planned requirements.
         strict: whether a SHOULD counts like a MUST.
+        target_option: the value of ``--target``; empty where it is not known.
     """
 
     suite: str
@@ -76,6 +77,7 @@ class Header:
     expectations: tuple[Expectation, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     strict: bool = False
+    target_option: str = ""
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,13 @@ class Cell:
             (fails where that is declared), or ``not run``.
         text: counts of its outcomes, such as ``3/4``.
         title: the same in words.
+        outcomes: the outcomes that occur.
     """
 
     state: str
     text: str
     title: str
+    outcomes: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,16 +149,21 @@ def _cell(results: list[CaseResult]) -> Cell:
     outcomes = Counter(result.outcome for result in results)
     total, passed = outcomes.total(), outcomes[Outcome.PASS]
     words = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "no case"
+    state, text = _state(outcomes, passed, total)
+    return Cell(state, text, words, tuple(outcome for outcome in Outcome if outcomes[outcome]))
+
+
+def _state(outcomes: Counter[Outcome], passed: int, total: int) -> tuple[str, str]:
     text = f"{passed}/{total}"
     if any(outcomes[outcome] for outcome in COUNTED_AGAINST):
-        return Cell("failed", text, words)
+        return "failed", text
     if outcomes[Outcome.XFAIL]:
-        return Cell("as declared", text, words)
+        return "as declared", text
     if outcomes[Outcome.NOTRUN] or not total:
-        return Cell("not run", text, words)
+        return "not run", text
     if outcomes[Outcome.UNSUPPORTED]:
-        return Cell("partly" if passed else "unsupported", text if passed else "\N{EN DASH}", words)
-    return Cell("passed", str(passed), words)
+        return ("partly", text) if passed else ("unsupported", "\N{EN DASH}")
+    return "passed", str(passed)
 
 
 def failures(report: Report) -> list[Failure]:

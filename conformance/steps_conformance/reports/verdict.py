@@ -1,10 +1,10 @@
 """The verdict on a report: conformant, not conformant, or impossible to say."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..outcomes import FAILURES, Outcome
-from .model import CaseResult, Report, RowFacts
+from .model import Report, RowFacts
 from .tables import deviations
 
 
@@ -32,17 +32,16 @@ def judge(report: Report, *, strict: bool | None = None) -> Verdict:
         strict: count a SHOULD like a MUST; as the report's header says where it is not given.
     """
     levels = ("MUST", "SHOULD") if (report.header.strict if strict is None else strict) else ("MUST",)
-    results = report.judged()
-    failed = _requirements(report, (r for r in results if r.outcome in FAILURES), levels)
-    stale = _requirements(report, (r for r in results if r.outcome is Outcome.XPASS))
+    failed = requirements_with(report, FAILURES, levels)
+    stale = requirements_with(report, {Outcome.XPASS})
     doubts = tuple(_doubts(report))
     if failed or stale:
         return Verdict(1, _what_is_wrong(failed, stale), doubts)
     if doubts:
         return Verdict(2, "no verdict: the run does not show what was asked", doubts)
-    unsupported = _requirements(report, (r for r in results if r.outcome is Outcome.UNSUPPORTED), ("MUST",))
-    deviating = _requirements(report, (r for r in results if r.outcome is Outcome.XFAIL), levels)
-    return Verdict(0, _headline(unsupported, deviating), tuple(_notes(report, results, levels)))
+    unsupported = requirements_with(report, {Outcome.UNSUPPORTED}, ("MUST",))
+    deviating = requirements_with(report, {Outcome.XFAIL}, levels)
+    return Verdict(0, _headline(unsupported, deviating), tuple(_notes(report, levels)))
 
 
 def _what_is_wrong(failed: list[str], stale: list[str]) -> str:
@@ -62,7 +61,7 @@ def _headline(unsupported: list[str], deviating: list[str]) -> str:
     return headline
 
 
-def _notes(report: Report, results: list[CaseResult], levels: tuple[str, ...]) -> Iterator[str]:
+def _notes(report: Report, levels: tuple[str, ...]) -> Iterator[str]:
     """Yield what a conformant run still has to say."""
     for deviation in deviations(report):
         rule, one = deviation.requirement, deviation.expectation
@@ -70,16 +69,16 @@ def _notes(report: Report, results: list[CaseResult], levels: tuple[str, ...]) -
         if rule.level in levels:
             yield f"{rule.id} is not met on {', '.join(deviation.rows)}, as declared: {one.reason}{seen}"
     for words, outcomes in (("", FAILURES), (", as declared", {Outcome.XFAIL})):
-        shoulds = _requirements(report, (r for r in results if r.outcome in outcomes), ("SHOULD",))
+        shoulds = requirements_with(report, outcomes, ("SHOULD",))
         if shoulds and "SHOULD" not in levels:
             yield f"SHOULD is not met{words}: {', '.join(shoulds)}"
 
 
-def _requirements(
-    report: Report, results: Iterable[CaseResult], levels: tuple[str, ...] = ("MUST", "SHOULD")
+def requirements_with(
+    report: Report, outcomes: Collection[Outcome], levels: tuple[str, ...] = ("MUST", "SHOULD")
 ) -> list[str]:
-    """Return the ids of the requirements, of some levels, that results are about."""
-    rules = (report.requirement_of(result) for result in results)
+    """Return the ids of the requirements, of some levels, of which a case has one of these outcomes."""
+    rules = (report.requirement_of(result) for result in report.judged() if result.outcome in outcomes)
     return list(dict.fromkeys(rule.id for rule in rules if rule.level in levels))
 
 

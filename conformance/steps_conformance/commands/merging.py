@@ -1,0 +1,38 @@
+"""The command `report merge`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..console import summary
+from ..reports import jsonl
+from ..reports.merging import MergeError, merge
+from ..reports.verdict import judge
+from .report_folder import LINES, lines_of, read_whole, write_readable
+from .terminal import output, stop
+
+
+def merge_command(
+    out: Annotated[Path, typer.Argument(help="The folder of the merged report; made where there is none.")],
+    reports: Annotated[list[Path], typer.Argument(help="Folders of reports, or their report.jsonl.")],
+) -> None:
+    """Make one report of several, of one target and suite: of different backends, or of shares of the cases.
+
+    Exit code: that of the merged report's verdict, as of `run`; 2 also where a report is truncated, or two
+    contradict each other, and then nothing is written.
+    """
+    if out.exists() and not out.is_dir():
+        raise stop(f"OUT must be a folder, and {out} is a file; the first argument is where the result goes")
+    files = [lines_of(place) for place in reports]
+    found = [(str(file), read_whole(file)) for file in files]
+    try:
+        merged = merge(found)
+    except MergeError as error:
+        raise stop(str(error)) from None
+    verdict = judge(merged)
+    out.mkdir(parents=True, exist_ok=True)
+    jsonl.write(merged, out / LINES)
+    write_readable(merged, verdict, out)
+    output.print(summary(merged, verdict))
+    raise typer.Exit(verdict.exit_code)
