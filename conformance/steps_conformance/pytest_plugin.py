@@ -1,7 +1,7 @@
 """The plugin of pytest: `pytest --pyargs steps_conformance --backend numpy --target module:attribute`.
 
-pytest imports this module in every run where the distribution is installed. So it imports nothing of the suite
-before the suite is asked for, changes no run that does not ask, and registers options of its own prefix only.
+pytest imports this module in every run where the distribution is installed. So it imports nothing of the
+suite before the suite is asked for, changes no run that does not ask, and registers options of its own prefix.
 """
 
 from __future__ import annotations
@@ -19,30 +19,36 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parent.resolve()
 _TARGET = "steps_conformance.targets.steps_core:target"
 
+_LISTS = (
+    (
+        "backend",
+        "NAME",
+        "A row of `steps-conformance backends`, or module:attribute; all that run here where none is given, or "
+        "with `all` (short: --backend).",
+    ),
+    ("topic", "TOPIC", "Only the cases of this topic (short: --topic)."),
+    (
+        "id",
+        "ID",
+        "Only this case or requirement; CLIP-* for all that start so. An id may also stand without the option.",
+    ),
+    ("expectations", "FILE", "A TOML file of known deviations (short: --expectations)."),
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options; where the suite is asked for, the names without `steps-` do too, if free."""
     group = parser.getgroup("steps-conformance", "conformance suite of gradient-processing steps")
-    add = group.addoption
-    add("--steps-target", default=_TARGET, metavar="MODULE:ATTRIBUTE", help="What to test (short: --target).")
-    add(
-        "--steps-backend", action="append", default=[], metavar="NAME",
-        help="A row of `steps-conformance backends`, or module:attribute; all that run here where none is given, "
-        "or with `all` (short: --backend).",
-    )  # fmt: skip
-    add("--steps-topic", action="append", default=[], metavar="TOPIC",
-        help="Only the cases of this topic (short: --topic).")  # fmt: skip
-    add("--steps-id", action="append", default=[], metavar="ID",
-        help="Only this case or requirement; CLIP-* for all that start so. An id may also stand alone.")  # fmt: skip
-    add("--steps-expectations", action="append", default=[], metavar="FILE",
-        help="A TOML file of known deviations (short: --expectations).")  # fmt: skip
-    add("--steps-strict", action="store_true", help="A SHOULD counts like a MUST.")
+    group.addoption(
+        "--steps-target", default=_TARGET, metavar="MODULE:ATTRIBUTE", help="What to test (short: --target)."
+    )
+    for name, metavar, text in _LISTS:
+        group.addoption(f"--steps-{name}", action="append", default=[], metavar=metavar, help=text)
+    group.addoption("--steps-strict", action="store_true", help="A SHOULD counts like a MUST.")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(
-    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
-) -> Any:
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Any:
     """Put what the user typed into the options above; conftest files have registered theirs by then."""
     result = yield
     if asks_for_suite(early_config.known_args_namespace.file_or_dir):
@@ -66,6 +72,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         ending: Ending = Ending()
         config.pluginmanager.register(ending, "steps-conformance-ending")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which copy of which implementation is tested."""
+    if not _asked(config):
+        return None
+    from .under_pytest.collecting import provenance
+
+    return f"conformance suite: {provenance(config.option.steps_target)}"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""The plugin of pytest: every case an item, nothing that is no pass passes, and nobody else's run is touched."""
+"""The plugin of pytest: every case an item, nothing that is no pass passes, nobody else's run is touched."""
 
 import os
 import subprocess
@@ -24,6 +24,8 @@ RULE = "CLIP-OPTION-001"
 INSTALLED = bool(entry_points(group="pytest11", name="steps_conformance"))
 # an installation older than the plugin does not name it yet
 PLUGIN = () if INSTALLED else ("-p", "steps_conformance.pytest_plugin")
+# what costs time in each run and changes nothing here
+QUICK = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 
 TARGET = """
 from steps_conformance.targets.protocol import Refusal
@@ -70,11 +72,12 @@ def project(pytester, monkeypatch):
     pytester.makepyfile(faulty=TARGET)
     monkeypatch.syspath_prepend(pytester.path)
     monkeypatch.delitem(sys.modules, "faulty", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
     return pytester
 
 
 def run(project, *arguments):
-    return project.runpytest_inprocess(*PLUGIN, "-p", "no:cacheprovider", *arguments)
+    return project.runpytest_inprocess(*PLUGIN, *QUICK, *arguments)
 
 
 def outcomes(project, *arguments):
@@ -135,7 +138,7 @@ def test_a_failure_shows_what_came_and_nothing_of_the_suite(project):
 
     result.stdout.fnmatch_lines(
         [
-            "FAIL: * expected *, got *",
+            "FAIL: result[[]0[]]: expected *, got *",
             f"{RULE} (MUST): *",
             f"FAILED steps_conformance/numpy::{ONE} - FAIL: *",
         ]
@@ -237,7 +240,9 @@ def test_a_case_that_is_declared_to_end_its_process_is_not_started(project):
 
 
 @pytest.mark.parametrize(
-    ("option", "found", "status"), [((), "xfailed", 5), (("--steps-strict",), "failed", 1)], ids=["", "strict"]
+    ("option", "found", "status"),
+    [((), "xfailed", 5), (("--steps-strict",), "failed", 1)],
+    ids=["", "strict"],
 )
 def test_a_should_fails_the_run_only_if_asked_to(project, monkeypatch, option, found, status):
     rules = load_requirements()
@@ -251,9 +256,9 @@ def test_a_should_fails_the_run_only_if_asked_to(project, monkeypatch, option, f
 
 
 def test_a_backend_that_was_named_and_cannot_run_is_an_error(project):
-    monkeypatch_free = 'import steps_backends, dataclasses\nfrom steps_backends.numpy import NumpyBackend\n'
+    imports = "import steps_backends, dataclasses\nfrom steps_backends.numpy import NumpyBackend\n"
     row = 'dataclasses.replace(steps_backends.get("numpy").declaration, name="absent", library="no_such")'
-    project.makepyfile(absent=f"{monkeypatch_free}row = NumpyBackend({row})\n")
+    project.makepyfile(absent=f"{imports}row = NumpyBackend({row})\n")
     result = run(project, ONE, "--backend", "absent:row", "--backend", "numpy")
 
     result.stdout.fnmatch_lines(["absent:row was asked for and does not run: *"])
@@ -293,6 +298,14 @@ def test_what_does_not_exist_is_an_error_in_one_line(project, arguments, message
     result.stdout.fnmatch_lines([message])
     assert "Traceback" not in result.stdout.str()
     assert result.ret == pytest.ExitCode.INTERRUPTED
+
+
+def test_the_header_says_which_copy_is_tested(project):
+    result = run(project, ONE, "--backend", "numpy")
+
+    result.stdout.fnmatch_lines(
+        [f"conformance suite: steps_core *  {target.path}  sha256 {target.hash[:12]}"]
+    )
 
 
 def test_junit_xml_has_the_id_the_rule_and_the_level(project):

@@ -1,8 +1,8 @@
 """From what the user types to options whose names nobody else has.
 
-`--target` and `--backend` are common names. Were they registered, a project whose conftest.py has one of them
-could no longer run pytest with this distribution installed. So they are only translated, in a run that asks for the
-suite, and only where nobody else has registered them.
+`--target` and `--backend` are common names. Were they registered, a project whose conftest.py has one of
+them could no longer run pytest with this distribution installed. So they are only translated, in a run that
+asks for the suite, and only where nobody else has registered them.
 """
 
 import re
@@ -33,7 +33,7 @@ def translated(args: Sequence[str], parser: pytest.Parser) -> list[str]:
 
 
 def id_in(arg: str) -> str | None:
-    """Return the id, with its backend where there is one, of an argument such as a failure is printed with."""
+    """Return the id, with its backend where there is one, of an argument in the form of a node id."""
     backend, separator, identity = arg.rpartition("::")
     if not _ID.fullmatch(identity):
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import steps_backends
+from steps_backends import Backend
 
 from ..case import Case, load_cases
 from ..expectations.files import ExpectationError, load_expectations
@@ -55,10 +56,6 @@ class Suite(pytest.Collector):
                 named=row in named,
             )
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-        """Return the text alone for what the user can put right."""
-        return _short(excinfo) or super().repr_failure(excinfo)
-
 
 class BackendNode(pytest.Collector):
     """The cases on one backend."""
@@ -83,11 +80,7 @@ class BackendNode(pytest.Collector):
         if not probe.runs:
             yield NotRun.from_parent(self, name="not-run", reason=probe.reason)
             return
-        declared = backend.declaration
-        facts = {"library": declared.library, "version": probe.version, "traits": declared.traits}
-        expected = [
-            one for one in self._asked.expectations if one.when.holds_on(row=self.name, **facts)
-        ]
+        expected = list(self._expected(backend, probe.version))
         for case in self._asked.cases.values():
             yield CaseItem.from_parent(
                 self,
@@ -100,9 +93,13 @@ class BackendNode(pytest.Collector):
                 strict=self._asked.strict,
             )
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-        """Return the text alone for what the user can put right."""
-        return _short(excinfo) or super().repr_failure(excinfo)
+    def _expected(self, backend: Backend, version: str | None) -> Iterator[Expectation]:
+        declared = backend.declaration
+        for one in self._asked.expectations:
+            if one.when.holds_on(
+                row=self.name, library=declared.library, version=version, traits=declared.traits
+            ):
+                yield one
 
 
 class NotRun(pytest.Item):
@@ -118,7 +115,16 @@ class NotRun(pytest.Item):
 
     def reportinfo(self) -> tuple[str, None, str]:
         """Return the backend as the place."""
-        return (self.nodeid.rpartition("::")[0], None, self.name)
+        return self.nodeid.rpartition("::")[0], None, f"{self.name} here"
+
+
+def provenance(reference: str) -> str:
+    """Return in one line what a target says of itself."""
+    try:
+        target = _target(reference)
+        return f"{target.name} {target.version}  {target.path}  sha256 {target.hash[:12]}"
+    except pytest.Collector.CollectError as error:
+        return str(error)
 
 
 def _rows(given: list[str]) -> list[str]:
@@ -149,8 +155,8 @@ def _asked(options: Any, rows: list[str]) -> Asked:
 def _target(reference: str) -> Target:
     try:
         target: Target = load_attribute(reference)
-        _ = target.name, target.version, target.hash, target.capabilities
-    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises is a finding
+        _ = target.name, target.version, target.capabilities
+    except Exception as error:
         text = f"target {reference} did not start: {type(error).__name__}: {error}"
         raise pytest.Collector.CollectError(text) from error
     return target
@@ -164,8 +170,3 @@ def _on(row: str, asked: Asked, ids: list[str]) -> Asked:
     here = [identity for backend, _, identity in of_rows if backend in ("", row)]
     cases = selected(asked.cases, ids=here) if here else {}
     return Asked(asked.target, cases, asked.requirements, asked.expectations, asked.strict)
-
-
-def _short(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
-    error = excinfo.value
-    return str(error) if isinstance(error, pytest.Collector.CollectError) else None

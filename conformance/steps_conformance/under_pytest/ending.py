@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,17 +13,18 @@ Entry = tuple[str, str, str]
 """Backend, file and id of an expectation for a requirement."""
 
 
-@dataclass
 class Ending:
     """Fails a run in which a declared deviation of a requirement did not happen, or nothing passed."""
 
-    facts: list[dict[str, Any]] = field(default_factory=list)
-    finished: bool = False
+    def __init__(self) -> None:
+        self._facts: list[dict[str, Any]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what a case leaves."""
         if report.when == "call":
-            self.facts += [json.loads(str(value)) for name, value in report.user_properties if name == PROPERTY]
+            self._facts += [
+                json.loads(str(value)) for name, value in report.user_properties if name == PROPERTY
+            ]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -33,7 +33,7 @@ class Ending:
             return
         if any(self._stale()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif not any(fact["outcome"] == Outcome.PASS for fact in self.facts):
+        elif not any(fact["outcome"] == Outcome.PASS for fact in self._facts):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -41,7 +41,7 @@ class Ending:
         if terminalreporter.config.option.collectonly:
             return
         lines = [*self._stale(), *self._unmet()]
-        if self.facts and not any(fact["outcome"] == Outcome.PASS for fact in self.facts):
+        if self._facts and not any(fact["outcome"] == Outcome.PASS for fact in self._facts):
             lines.append("no case passed: this run shows nothing")
         if lines:
             terminalreporter.section("conformance")
@@ -49,14 +49,14 @@ class Ending:
                 terminalreporter.line(line)
 
     def _unmet(self) -> Iterator[str]:
-        for fact in self.facts:
+        for fact in self._facts:
             if fact["level"] == "SHOULD" and fact["outcome"] in FAILURES:
                 yield f"SHOULD is not met: {fact['id']} on {fact['row']}"
 
     def _stale(self) -> Iterator[str]:
         found: dict[Entry, dict[str, str]] = {}
         entries: dict[Entry, dict[str, Any]] = {}
-        for fact in self.facts:
+        for fact in self._facts:
             for entry in fact["entries"]:
                 key = fact["row"], entry["file"], entry["id"]
                 found.setdefault(key, {})[fact["id"]] = fact["outcome"]

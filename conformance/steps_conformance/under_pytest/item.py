@@ -99,5 +99,9 @@ class CaseItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[str, None, str]:
-        """Return the backend as the place, and the case as the name."""
-        return self.nodeid.rpartition("::")[0], None, self.name
+        """Return the backend as the place, and a heading.
+
+        The heading must not be the end of the node id: pytest would show the id with `::` for each dot in it.
+        """
+        place = self.nodeid.rpartition("::")[0]
+        return place, None, f"{self.name} on {self._backend.declaration.name}"
