@@ -1,7 +1,7 @@
 """The plugin of pytest: `pytest --pyargs steps_conformance --backend numpy --target module:attribute`.
 
 pytest imports this module in every run where the distribution is installed. So it imports nothing of the
-suite before the suite is asked for, changes no run that does not ask, and registers options of its own prefix.
+suite before it is asked for, changes no run that does not ask, and registers options of its own prefix.
 """
 
 from __future__ import annotations
@@ -20,18 +20,9 @@ _PACKAGE = Path(__file__).parent.resolve()
 _TARGET = "steps_conformance.targets.steps_core:target"
 
 _LISTS = (
-    (
-        "backend",
-        "NAME",
-        "A row of `steps-conformance backends`, or module:attribute; all that run here where none is given, or "
-        "with `all` (short: --backend).",
-    ),
+    ("backend", "NAME", "A row of `steps-conformance backends`, or module:attribute (short: --backend)."),
     ("topic", "TOPIC", "Only the cases of this topic (short: --topic)."),
-    (
-        "id",
-        "ID",
-        "Only this case or requirement; CLIP-* for all that start so. An id may also stand without the option.",
-    ),
+    ("id", "ID", "Only this case or requirement, or CLIP-* for all that start so; also without the option."),
     ("expectations", "FILE", "A TOML file of known deviations (short: --expectations)."),
 )
 
