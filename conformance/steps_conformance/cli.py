@@ -7,6 +7,7 @@ import typer
 from .commands.accuracy import accuracy_command
 from .commands.expectations import update_command
 from .commands.listing import backends_command, list_command
+from .commands.random_lane import random_command
 from .commands.running import run_command
 from .commands.vectors import vectors_command
 
@@ -24,6 +25,7 @@ app.command("run")(run_command)
 app.command("list")(list_command)
 app.command("backends")(backends_command)
 app.command("vectors")(vectors_command)
+app.command("random")(random_command)
 app.command("accuracy")(accuracy_command)
 app.add_typer(expectations_app, name="expectations")
 

@@ -147,11 +147,8 @@ def test_the_snippet_calls_the_workflow_with_inputs_that_it_has(tmp_path):
 
 def script(name):
     """Return the environment and the text of a step of the reusable workflow."""
-    (step,) = [
-        step
-        for step in workflow("conformance.yml")["jobs"]["conformance"]["steps"]
-        if step.get("name") == name
-    ]
+    steps = workflow("conformance.yml")["jobs"]["conformance"]["steps"]
+    (step,) = [step for step in steps if step.get("name") == name]
     return step["env"], step["run"]
 
 

@@ -15,7 +15,7 @@ from .numbers import Range
 from .runs import (
     adam_vectors,
     clipped_descent_vectors,
-    decay_chain_vectors,
+    decay_vectors,
     momentum_vectors,
     scaling_vectors,
     sgd_vectors,
@@ -55,7 +55,8 @@ PROPERTIES = {
         Property("sgd", sgd_vectors),
         Property("momentum", momentum_vectors),
         Property("scaling", scaling_vectors),
-        Property("decay", decay_chain_vectors),
+        Property("decay-chain", partial(decay_vectors, as_graph=False)),
+        Property("decay-graph", partial(decay_vectors, as_graph=True)),
         Property("clipped-descent", clipped_descent_vectors),
         *(
             Property(f"pure-{name}", vectors, relations.keeps_inputs_and_form)

@@ -1,7 +1,8 @@
 """Relations between calls that hold for any implementation: no expected number is needed.
 
-Each takes a vector for its step and its inputs, and raises Mismatch. A relation of clipping is shown on the joint norm,
-in finite numbers; `related` gives the other inputs that it looks at, each as a vector that can be replayed by itself.
+Each takes a vector for its step and its inputs, and raises Mismatch. A relation of clipping is shown on the
+joint norm, in finite numbers; `turned` and `reordered` give the other inputs that two of them look at, each as
+a vector that can be replayed by itself.
 """
 
 import math
@@ -27,7 +28,7 @@ _TURN = 20
 
 
 def keeps_inputs_and_form(run: Run, vector: Vector) -> None:
-    """The inputs stay as they are, the same call gives the same bits, and the result is of the gradients' kind."""
+    """The inputs stay, the same call gives the same bits, and the result is of the gradients' kind."""
     step, call = run.make(vector.step), vector.calls[0]
     gradients, weights = made(run, call.gradients), made(run, call.weights)
     state = step.init(gradients if weights is None else weights)

@@ -21,6 +21,7 @@ from ..oracle import adam as adam_oracle
 from ..oracle import clipping as clipping_oracle
 from ..oracle import momentum as momentum_oracle
 from ..oracle.exact import Exact, exact, number
+from ..targets.protocol import Description
 from ..vectors.making.every_kind import by_path_of, callwise
 from ..vectors.making.sheet import expect
 from ..vectors.model import Expected, Vector, VectorCall
@@ -58,8 +59,12 @@ def _run(draw: DrawFn, within: Range) -> tuple[list[Any], list[Any]]:
     calls = draw(st.integers(1, _LONGEST))
     exponent = draw(st.integers(-12, 12))
     columns = draw(trees(within, leaf=lambda dtype: _held(steady(dtype, calls=calls, exponent=exponent))))
-    at = [mapped(lambda column, _, place=place: column.arrays[place], columns) for place in range(2 * calls)]
+    at = [mapped(partial(_at, place), columns) for place in range(2 * calls)]
     return at[:calls], at[calls:]
+
+
+def _at(place: int, column: "_Column", _: str) -> HostArray:
+    return column.arrays[place]
 
 
 class _Column:
@@ -167,29 +172,34 @@ def scaling_vectors(draw: DrawFn, within: Range) -> Vector:
 
 
 @st.composite
-def decay_chain_vectors(draw: DrawFn, within: Range) -> Vector:
+def decay_vectors(draw: DrawFn, within: Range, *, as_graph: bool) -> Vector:
     """Draw a vector of a chain, or of a graph, that adds a share of the weights and then scales."""
     gradients, weights = draw(_run(within))
     share, rate = draw(st.sampled_from((0.01, 0.25, 1.0))), draw(_RATES)
-    if draw(st.booleans()):
-        requirement, shows = "CUSTOM-002", "a graph that decays and scales"
-        step = custom(
-            both(
-                node("share", "multiply", "weights", share),
-                node("sum", "add", "gradients", "share"),
-                node("result", "multiply", "sum", -rate),
-            )
-        )
-    else:
-        requirement, shows = "CHAIN-001", "a chain that decays and scales"
-        decay = description("WeightDecayStep", weight_decay=share)
-        step = chain(decay, None, description("ScalingStep", learning_rate=rate))
+    requirement = "CUSTOM-002" if as_graph else "CHAIN-001"
+    shows = f"a {'graph' if as_graph else 'chain'} that decays and scales"
 
     def rule(given: Sequence[Exact], weighed: Sequence[Exact] | None) -> Sequence[Exact]:
         pairs = zip(given, weighed or (), strict=True)
         return [g.map(lambda x, w: -number(rate) * (x + number(share) * w), weight) for g, weight in pairs]
 
+    step = _decaying_graph(share, rate) if as_graph else _decaying_chain(share, rate)
     return _vector(requirement, shows, step, gradients, weights, rule, 4)
+
+
+def _decaying_graph(share: float, rate: float) -> Description:
+    return custom(
+        both(
+            node("share", "multiply", "weights", share),
+            node("sum", "add", "gradients", "share"),
+            node("result", "multiply", "sum", -rate),
+        )
+    )
+
+
+def _decaying_chain(share: float, rate: float) -> Description:
+    decay = description("WeightDecayStep", weight_decay=share)
+    return chain(decay, None, description("ScalingStep", learning_rate=rate))
 
 
 @st.composite

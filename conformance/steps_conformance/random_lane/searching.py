@@ -2,11 +2,10 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, Verbosity, assume, given, seed, settings
-from hypothesis.errors import Unsatisfiable
 from steps_backends import Backend
 
 from ..case import Case
@@ -32,7 +31,7 @@ class Finding:
         vector: the example, under an id of its own.
         related: the further inputs that the property looks at.
         result: what became of it.
-        refused: whether the target refuses to make the step at all, so that nothing was searched.
+        refused: whether the target refused to make the step of every example, so that nothing was searched.
     """
 
     name: str
@@ -59,6 +58,7 @@ def search(
         examples: how many examples are tried.
     """
     last: list[tuple[Vector, Result]] = []
+    accepted: set[bool] = set()
 
     @seed(number)
     @settings(
@@ -74,6 +74,7 @@ def search(
     @given(one.vectors(Range.of(backend.declaration)))
     def tried(vector: Vector) -> None:
         assume(one.applies(vector))
+        accepted.add(_is_made(vector, target))
         result = tried_once(one, vector, backend, target)
         if result.outcome in FAILURES:
             last[:] = [(vector, result)]
@@ -81,12 +82,21 @@ def search(
 
     try:
         tried()
-    except (_Found, Unsatisfiable) as error:
-        if isinstance(error, Unsatisfiable):
-            raise
+    except _Found:
         vector, result = last[0]
-        return _finding(one, vector, result, target)
+        related = tuple(named(other, one.name) for other in one.related(vector))
+        return Finding(one.name, named(vector, one.name), related, result, refused=accepted == {False})
     return None
+
+
+def _is_made(vector: Vector, target: Target) -> bool:
+    try:
+        target.make(vector.step)
+    except Refusal:
+        return False
+    except Exception:  # noqa: BLE001 - a fault of the target, which running the example tells
+        return True
+    return True
 
 
 def tried_once(one: Property, vector: Vector, backend: Backend, target: Target) -> Result:
@@ -95,24 +105,12 @@ def tried_once(one: Property, vector: Vector, backend: Backend, target: Target) 
         id=vector.id,
         requirement=vector.requirement,
         topic=one.name,
-        function=lambda run, vector: one.holds(run, vector),
+        function=one.holds,
         arguments={"vector": vector},
         dtypes=vector.dtypes(),
         needs=frozenset(),
     )
     return execute(case, backend, target)
-
-
-def _finding(one: Property, vector: Vector, result: Result, target: Target) -> Finding:
-    try:
-        target.make(vector.step)
-        refused = False
-    except Refusal:
-        refused = True
-    except Exception:  # noqa: BLE001 - a fault of the target, which the result tells
-        refused = False
-    related = tuple(named(other, one.name) for other in one.related(vector))
-    return Finding(one.name, named(vector, one.name), related, result, refused)
 
 
 def named(vector: Vector, name: str) -> Vector:
@@ -138,8 +136,3 @@ def rounds(number: int, seconds: float) -> Iterator[int]:
     while time.monotonic() < end:
         number += 1
         yield number
-
-
-def chosen(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names of the properties that are asked for, all where none is."""
-    return [name for name in known if not names or name in names]
