@@ -153,7 +153,7 @@ def script(name):
 
 
 def played(tmp_path, name, inputs, code=0):
-    """Run a step as the runner does, with programs that write down what they get; return exit code and calls."""
+    """Run a step as the runner does, with programs that write down what they get; return what came of it."""
     for program in ("steps-conformance", "python"):
         stub = tmp_path / "bin" / program
         stub.parent.mkdir(exist_ok=True)

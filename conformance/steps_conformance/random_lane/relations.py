@@ -1,8 +1,8 @@
 """Relations between calls that hold for any implementation: no expected number is needed.
 
 Each takes a vector for its step and its inputs, and raises Mismatch. A relation of clipping is shown on the
-joint norm, in finite numbers; `turned` and `reordered` give the other inputs that two of them look at, each as
-a vector that can be replayed by itself.
+joint norm, in finite numbers; `turned` and `reordered` give the other inputs that two of them look at, as
+vectors that can be replayed by themselves.
 """
 
 import math
