@@ -41,7 +41,7 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("backend", list(BACKENDS))
+@nox.parametrize("backend", list(BACKENDS), ids=list(BACKENDS))
 def conformance(session: nox.Session, backend: str) -> None:
     """Run the conformance suite on the rows of one library; a row that cannot run here is an error."""
     extra, rows = BACKENDS[backend]
@@ -51,9 +51,22 @@ def conformance(session: nox.Session, backend: str) -> None:
 
 
 @nox.session
+@nox.parametrize("backend", list(BACKENDS), ids=list(BACKENDS))
+def random(session: nox.Session, backend: str) -> None:
+    """Search for failures at random on the rows of one library; it has no part in the verdict."""
+    extra, rows = BACKENDS[backend]
+    install(session, "-e", f".[conformance,{extra}]")
+    for row in rows:
+        session.run("steps-conformance", "random", "--backend", row, *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, form and types."""
+    """Check style, form and types, and the workflows of GitHub."""
     install(session, "-e", ".[conformance,lint]")
+    workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("zizmor", "--offline", "--no-progress", ".github")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")

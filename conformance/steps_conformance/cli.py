@@ -9,6 +9,7 @@ from .commands.comparing import diff_command
 from .commands.expectations import update_command
 from .commands.listing import backends_command, list_command
 from .commands.merging import merge_command
+from .commands.random_lane import random_command
 from .commands.rendering import render_command
 from .commands.running import run_command
 from .commands.vectors import vectors_command
@@ -31,6 +32,7 @@ app.command("run")(run_command)
 app.command("list")(list_command)
 app.command("backends")(backends_command)
 app.command("vectors")(vectors_command)
+app.command("random")(random_command)
 app.command("accuracy")(accuracy_command)
 app.add_typer(expectations_app, name="expectations")
 app.add_typer(report_app, name="report")

@@ -1,12 +1,17 @@
 """The command `vectors`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..outcomes import FAILURES, Outcome
 from ..vectors.files import differing_files, write_files
-from ..vectors.model import load_vectors
-from .terminal import errors, output, stop
+from ..vectors.model import MalformedVectorsError, load_vectors, read_vectors
+from ..vectors.replaying import replayed
+from .here import backends_here, target_here
+from .options import TARGET, Backends, Target
+from .terminal import NO_VERDICT, errors, output, stop
 
 
 def vectors_command(
@@ -14,10 +19,23 @@ def vectors_command(
         bool, typer.Option("--check", help="Make them again and compare byte for byte.")
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Replace the files with what is made.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--play", help="Play the vectors of this file on a target, on each backend."),
+    ] = None,
+    backend: Backends = None,
+    target: Target = TARGET,
 ) -> None:
-    """Show the files of vectors; with --check exit code 1 where one is not what the oracle makes today."""
-    if check and write:
-        raise stop("--check and --write exclude each other; pass one of them")
+    """Show the files of vectors; with --check exit code 1 where one is not what the oracle makes today.
+
+    With --play: exit code 0 all hold, 1 one does not, 2 none could be played.
+    """
+    if check + write + bool(files) > 1:
+        raise stop("--check, --write and --play exclude each other; pass one of them")
+    if not files and (backend or target != TARGET):
+        raise stop("--backend and --target go with --play FILE")
+    if files:
+        _play(files, backend or [], target)
     if write:
         output.print(f"written: {', '.join(write_files()) or 'nothing, all files are as made'}")
         return
@@ -31,3 +49,22 @@ def vectors_command(
     if not differing:
         output.print("all files are what is made today, byte for byte")
     raise typer.Exit(1 if differing else 0)
+
+
+def _play(files: list[Path], backends: list[str], reference: str) -> None:
+    """Play vectors, and end the command."""
+    try:
+        vectors = [vector for file in files for vector in read_vectors(file)]
+    except MalformedVectorsError as error:
+        raise stop(str(error)) from None
+    target = target_here(reference)
+    outcomes = []
+    for name, row in backends_here(backends):
+        for vector in vectors:
+            result = replayed(vector, row, target)
+            outcomes.append(result.outcome)
+            text = f"{name}: {vector.id}: {result.outcome}  {result.message}".rstrip()
+            output.print(text, markup=False, soft_wrap=True)
+    if FAILURES.intersection(outcomes):
+        raise typer.Exit(1)
+    raise typer.Exit(0 if Outcome.PASS in outcomes else NO_VERDICT)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from steps_backends import LEAF_DTYPES, HostArray
@@ -96,6 +97,35 @@ def load_vectors() -> dict[str, list[Vector]]:
         json.loads((folder / name).read_text(encoding="utf-8")) for name in files if name != "schema.json"
     ]
     return {content["topic"]: [_decoded(data) for data in content["vectors"]] for content in contents}
+
+
+class MalformedVectorsError(ValueError):
+    """A file holds no vectors of this format; the text names the file, what is wrong, and the way out."""
+
+
+def read_vectors(file: Path) -> list[Vector]:
+    """Return the vectors of one file.
+
+    Raises:
+        MalformedVectorsError: it cannot be read, is of another format, or breaks its form.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MalformedVectorsError(f"{file} cannot be read as JSON: {error}") from None
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != FORMAT:
+        raise MalformedVectorsError(
+            f'{file} must have "format": "{FORMAT}", got {found!r} ({type(found).__name__}); '
+            "vectors/data/schema.json describes the form"
+        )
+    try:
+        return [_decoded(data) for data in content["vectors"]]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedVectorsError(
+            f"{file} breaks the form of vectors: {type(error).__name__}: {error}; "
+            "vectors/data/schema.json describes it"
+        ) from None
 
 
 def _encoded(vector: Vector) -> Json:

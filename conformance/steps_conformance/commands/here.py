@@ -1,0 +1,36 @@
+"""Targets and backends in this very process, for the commands that need no isolation."""
+
+from collections.abc import Iterator, Sequence
+
+from steps_backends import Backend
+
+from ..loading import load_attribute, load_backend
+from ..targets.protocol import Target
+from .choosing import rows_named
+from .terminal import output, stop
+
+
+def target_here(reference: str) -> Target:
+    """Return the target; the command ends where there is none."""
+    try:
+        found: Target = load_attribute(reference)
+        output.print(f"target: {found.name} {found.version}", markup=False, soft_wrap=True)
+    except Exception as error:  # noqa: BLE001 - whatever a foreign module raises is a finding
+        raise stop(f"target {reference}: {type(error).__name__}: {error}") from None
+    return found
+
+
+def backends_here(names: Sequence[str]) -> Iterator[tuple[str, Backend]]:
+    """Yield the backends that can run here; the command ends at a named one that cannot."""
+    for name in rows_named(names):
+        try:
+            backend = load_backend(name)
+            probe = backend.probe()
+        except Exception as error:  # noqa: BLE001 - likewise
+            raise stop(f"backend {name}: {type(error).__name__}: {error}") from None
+        if probe.runs:
+            yield name, backend
+        elif name in names:
+            raise stop(f"{name} was asked for and does not run: {probe.reason}")
+        else:
+            output.print(f"{name}: not run: {probe.reason}", markup=False, soft_wrap=True)
