@@ -11,6 +11,7 @@ from typing import Any
 
 from steps_backends import LEAF_DTYPES, Declaration
 
+from .needs import needs_of
 from .targets.protocol import CAPABILITIES
 
 _LABEL = re.compile(r"[A-Za-z0-9.+_-]+")
@@ -47,11 +48,27 @@ class Case:
     dtypes: frozenset[str]
     needs: frozenset[str]
 
-    def unsupported(self, declaration: Declaration, capabilities: Iterable[str]) -> str | None:
-        """Return what the backend or the target does not claim and this case needs, or None."""
+    def unsupported(
+        self,
+        declaration: Declaration,
+        capabilities: Iterable[str],
+        dtypes: Iterable[str] | None = None,
+        target: str = "the target",
+    ) -> str | None:
+        """Return what the backend or the target does not claim and this case needs, or None.
+
+        Args:
+            declaration: of the backend.
+            capabilities: of the target.
+            dtypes: those that the target takes, where it declares them.
+            target: what the target is called.
+        """
         lacking = sorted(self.dtypes - set(declaration.dtypes))
         if lacking:
             return f"{declaration.name} does not declare {', '.join(lacking)}"
+        lacking = [] if dtypes is None else sorted(self.dtypes - set(dtypes))
+        if lacking:
+            return f"{target} does not declare {', '.join(lacking)}"
         lacking = sorted(self.needs - set(capabilities))
         return f"the target does not claim {', '.join(lacking)}" if lacking else None
 
@@ -86,7 +103,7 @@ def case(
                 function=function,
                 arguments=arguments,
                 dtypes=fixed | _dtypes_among(arguments),
-                needs=needed,
+                needs=needed | needs_of(requirement),
             )
             for labels, arguments in _combinations(each or {})
         ]

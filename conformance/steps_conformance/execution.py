@@ -12,6 +12,7 @@ from .case import Case
 from .compare import Mismatch
 from .outcomes import Outcome
 from .run import Run
+from .targets.declaring import DeclaringTarget, NotDeclaredError
 from .targets.protocol import Refusal, Target
 
 _FRAMES = 4
@@ -35,11 +36,13 @@ class Result:
 
 def execute(case: Case, backend: Backend, target: Target) -> Result:
     """Run a case, every warning being an error, and return what became of it."""
-    lacking = case.unsupported(backend.declaration, target.capabilities)
+    lacking = case.unsupported(
+        backend.declaration, target.capabilities, getattr(target, "dtypes", None), target.name
+    )
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
     started = time.perf_counter()
-    outcome, message = _judged(case, Run(backend, target, case))
+    outcome, message = _judged(case, Run(backend, DeclaringTarget(target), case))
     return Result(outcome, message, time.perf_counter() - started)
 
 
@@ -50,6 +53,8 @@ def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
             returned = case.function(run, **case.arguments)
     except Mismatch as mismatch:
         return Outcome.FAIL, str(mismatch)
+    except NotDeclaredError as lack:
+        return Outcome.UNSUPPORTED, str(lack)
     except Refusal as refusal:
         return Outcome.FAIL, f"the target refused: {refusal}"
     except KeyboardInterrupt:

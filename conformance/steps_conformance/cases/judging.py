@@ -120,7 +120,7 @@ def follows(
     for gradient, weight, update in calls:
         result, state = step.apply(made(run, gradient), made(run, weight), state)
         near(run, result, update, 1.5 * wide if gradient.dtype.startswith("complex") else wide)
-    if state_ulps is not None:
+    if state_ulps is not None and run.shows_state:
         for name, values in expected.states[-1].items():
             near(run, state[name], values, state_ulps)
     return state
@@ -163,6 +163,8 @@ def refuses_as(kinds: Sequence[str], function: Callable[[], Any], *saying: str) 
     try:
         result = function()
     except Refusal as refusal:
+        if "error_form" not in run.target.capabilities:
+            return
         if refusal.kind not in kinds:
             raise Mismatch(f"must be refused with a {' or '.join(kinds)}, was {refusal}") from None
         missing = [text for text in saying if text not in refusal.message]
