@@ -48,27 +48,11 @@ class Case:
     dtypes: frozenset[str]
     needs: frozenset[str]
 
-    def unsupported(
-        self,
-        declaration: Declaration,
-        capabilities: Iterable[str],
-        dtypes: Iterable[str] | None = None,
-        target: str = "the target",
-    ) -> str | None:
-        """Return what the backend or the target does not claim and this case needs, or None.
-
-        Args:
-            declaration: of the backend.
-            capabilities: of the target.
-            dtypes: those that the target takes, where it declares them.
-            target: what the target is called.
-        """
+    def unsupported(self, declaration: Declaration, capabilities: Iterable[str]) -> str | None:
+        """Return what the backend or the target does not claim and this case needs, or None."""
         lacking = sorted(self.dtypes - set(declaration.dtypes))
         if lacking:
             return f"{declaration.name} does not declare {', '.join(lacking)}"
-        lacking = [] if dtypes is None else sorted(self.dtypes - set(dtypes))
-        if lacking:
-            return f"{target} does not declare {', '.join(lacking)}"
         lacking = sorted(self.needs - set(capabilities))
         return f"the target does not claim {', '.join(lacking)}" if lacking else None
 

@@ -36,13 +36,11 @@ class Result:
 
 def execute(case: Case, backend: Backend, target: Target) -> Result:
     """Run a case, every warning being an error, and return what became of it."""
-    lacking = case.unsupported(
-        backend.declaration, target.capabilities, getattr(target, "dtypes", None), target.name
-    )
+    lacking = case.unsupported(backend.declaration, target.capabilities)
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
     started = time.perf_counter()
-    outcome, message = _judged(case, Run(backend, DeclaringTarget(target), case))
+    outcome, message = _judged(case, Run(backend, DeclaringTarget(target, case.dtypes), case))
     return Result(outcome, message, time.perf_counter() - started)
 
 

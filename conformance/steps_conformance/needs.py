@@ -34,6 +34,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
         "TUNE-007",
     ),
     "trees": tuple(f"TREE-{number:03}" for number in range(1, 14)),
+    "describe": ("DESCRIBE-008",),
     "error_form": ("CONTRACT-013", "CHAIN-009", "CUSTOM-019"),
 }
 """Requirement ids by capability."""

@@ -10,10 +10,16 @@ class NotDeclaredError(Exception):
 
 
 class DeclaringTarget:
-    """A target whose NotExpressible counts as a declaration where it comes from make, and nowhere else."""
+    """A target whose NotExpressible counts as a declaration where it comes from make, and nowhere else.
 
-    def __init__(self, target: Target) -> None:
+    Args:
+        target: the target.
+        dtypes: the leaf dtypes of the case; a step that declares fewer is not made.
+    """
+
+    def __init__(self, target: Target, dtypes: frozenset[str]) -> None:
         self._target = target
+        self._dtypes = dtypes
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
@@ -26,10 +32,14 @@ class DeclaringTarget:
             Refusal: it refuses.
         """
         try:
-            return self._target.make(description)
+            step = self._target.make(description)
         except NotExpressible as declaration:
             reason = str(declaration) or "no reason given"
             raise NotDeclaredError(f"{self._target.name} cannot express this: {reason}") from None
+        lacking = sorted(self._dtypes - getattr(step, "dtypes", self._dtypes))
+        if lacking:
+            raise NotDeclaredError(f"this step of {self._target.name} does not declare {', '.join(lacking)}")
+        return step
 
 
 class OpaqueState:

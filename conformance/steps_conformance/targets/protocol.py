@@ -66,7 +66,7 @@ class Target(Protocol):
 
     It gets inputs only, never an expected value. Its own errors leave it as Refusal; any other exception
     counts as a fault. What it has no step or option for it declares by NotExpressible. It may also have what
-    DeclaresDeviations and DeclaresDtypes say.
+    DeclaresDeviations says, and its steps what DeclaresDtypes says.
     """
 
     @property
@@ -109,11 +109,11 @@ class DeclaresDeviations(Protocol):
 
 
 class DeclaresDtypes(Protocol):
-    """A target that takes fewer leaf dtypes than the backend has."""
+    """A TargetStep that takes fewer leaf dtypes than the backend has."""
 
     @property
     def dtypes(self) -> frozenset[str]:
-        """The leaf dtypes that it takes; a case that makes arrays of another one is UNSUPPORTED."""
+        """The leaf dtypes that it takes; a case that makes arrays of others as well is UNSUPPORTED."""
         ...
 
 

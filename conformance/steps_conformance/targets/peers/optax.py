@@ -3,12 +3,13 @@
 The state is the transformation's own, so ``state_form`` is not claimed. Trees are those of JAX.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import Description, NotExpressible, TargetStep
-from .package import Peer, expectations_of
+from .package import ALL, REAL, Peer, expectations_of
 from .reading import (
     Maker,
     constant,
@@ -31,7 +32,10 @@ class OptaxTarget(Peer):
     def make(self, description: Description) -> TargetStep:
         """Return the transformation of that description."""
         with refusing():
-            return OptaxStep(_transformation(description))
+            step = OptaxStep(_transformation(description), _dtypes(description))
+            if description.get("step") in _CHECKED:
+                step.check()
+            return step
 
     def apply_updates(self, weights: Any, updates: Any) -> Any:
         """Return the weights with the updates added."""
@@ -46,6 +50,14 @@ class OptaxStep:
     """One transformation; its updates are added to the weights, as ours are."""
 
     transformation: Any
+    dtypes: frozenset[str]
+
+    def check(self) -> None:
+        """Have the transformation see its options: it looks at them no sooner than in a call."""
+        import jax.numpy as jnp
+
+        one = jnp.ones((2,))
+        self.transformation.update(one, self.transformation.init(one), one)
 
     def init(self, weights: Any) -> Any:
         """Return the state for weights."""
@@ -64,9 +76,21 @@ class OptaxStep:
             return updates, after
 
 
-def _transformation(description: Description) -> Any:
+def _dtypes(description: Any) -> frozenset[str]:
+    """Return the leaf dtypes of a step: clip has no complex form, wherever it stands."""
+    if not isinstance(description, dict):
+        return ALL
+    options = description.get("options", {})
+    variant = options.get("variant", "per-parameter")
+    if description.get("step") == "GradientClippingStep" and variant in ("per-weight", "per-parameter"):
+        return REAL
+    return ALL.intersection(*map(_dtypes, options.values()))
+
+
+def _transformation(description: Any) -> Any:
     import optax
 
+    require(isinstance(description, dict), "its transformations are no other objects")
     name = description.get("step")
     if name == "ChainedStep":
         return optax.chain(*map(_transformation, slots(description)))
@@ -85,6 +109,7 @@ def _clipping(options: dict[str, Any]) -> Any:
     if variant == "global":
         return optax.clip_by_global_norm(threshold)
     require(variant in ("per-weight-relative", "per-parameter-relative"), f"it has no clipping {variant}")
+    require(threshold != math.inf, "clipping that is off is left out of the chain")
     require(options["epsilon"] is not None, "its eps is a number")
     require(
         options["unit_axis"] == "auto",
@@ -170,21 +195,20 @@ def _weight_decay(options: dict[str, Any]) -> Any:
 def _centering(options: dict[str, Any]) -> Any:
     import optax
 
-    require(options["unit_axis"] == 0, "centralize takes the mean over all axes but the first")
+    axis = options["unit_axis"]
+    require(axis == 0 and type(axis) is int, "centralize takes the mean over all axes but the first")
     return optax.centralize()
 
 
 def _skip(options: dict[str, Any]) -> Any:
     import optax
 
-    require(isinstance(options["inner"], dict), "its inner transformation is no other object")
     return optax.apply_if_finite(_transformation(options["inner"]), max_consecutive_errors=_NEVER)
 
 
 def _masked(options: dict[str, Any]) -> Any:
     import optax
 
-    require(isinstance(options["inner"], dict), "its inner transformation is no other object")
     return optax.masked(_transformation(options["inner"]), _mask(options["mask"]))
 
 
@@ -229,6 +253,10 @@ _MAKERS: dict[str, Maker] = {
 }
 
 
+_CHECKED = _MAKERS.keys() - {"MaskedStep"}
+"""The steps that can be tried on any array."""
+
+
 def _rate(value: Any) -> Any:
     """Return a number as it is, and a described schedule as a function of the count."""
     import optax
@@ -271,6 +299,5 @@ target = OptaxTarget(
     name="optax",
     sources="optax",
     expectations=expectations_of(__file__),
-    dtypes=frozenset({"float16", "bfloat16", "float32", "float64", "complex64", "complex128"}),
     capabilities=frozenset({"trees", "apply_updates"}),
 )

@@ -17,14 +17,12 @@ class Peer:
         name: what reports call the target, and the name of the distribution.
         sources: dotted name of the package that is hashed, the part that the adapter uses.
         expectations: the expectation file.
-        dtypes: the leaf dtypes that the library takes.
         capabilities: names out of CAPABILITIES.
     """
 
     name: str
     sources: str
     expectations: str
-    dtypes: frozenset[str]
     capabilities: frozenset[str] = frozenset()
 
     @property
@@ -44,6 +42,13 @@ class Peer:
     def hash(self) -> str:
         """SHA-256 of the sources."""
         return source_hash(self.path)
+
+
+REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
+"""The real leaf dtypes, for steps that have no complex form."""
+
+ALL = REAL | {"complex64", "complex128"}
+"""All leaf dtypes."""
 
 
 def expectations_of(module_file: str) -> str:
