@@ -119,15 +119,17 @@ def _to_numpy(array: Any) -> Any:
 
 
 def _clipping(options: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
-    from mlx.optimizers import clip_grad_norm
+    import mlx.optimizers as library
 
+    # it has no annotations
+    clip: Callable[..., tuple[list[Any], Any]] = library.clip_grad_norm
     variant, threshold = options["variant"], options["threshold"]
     require(threshold is not None, "clipping that is off is not called")
     if variant == "global":
-        return lambda arrays: list(clip_grad_norm(arrays, threshold)[0])
+        return lambda arrays: clip(arrays, threshold)[0]
     require(variant == "per-layer", f"it has no clipping {variant}")
     # one call for each array, as its users write it
-    return lambda arrays: [clip_grad_norm([array], threshold)[0][0] for array in arrays]
+    return lambda arrays: [clip([array], threshold)[0][0] for array in arrays]
 
 
 def _rate(options: dict[str, Any]) -> Any:

@@ -77,7 +77,7 @@ def schedule_options(description: Description) -> dict[str, Any]:
 
 
 def _read(description: Description, kind: str, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    name = description.get(kind)
+    name = str(description.get(kind))
     if name not in known:
         raise NotExpressible(f"it has no {name}")
     given = {key: decoded(value) for key, value in description.get("options", {}).items()}

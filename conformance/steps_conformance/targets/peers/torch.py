@@ -33,7 +33,7 @@ class TorchTarget(Peer):
                 return clipping
             if name not in _OPTIMIZERS:
                 raise NotExpressible(f"it has no {name}")
-            step = TorchOptimizer(_OPTIMIZERS[name](options))
+            step = TorchOptimizer(_OPTIMIZERS[name](options), ALL if name == "SGDStep" else REAL)
             step.check()
             return step
 
@@ -64,9 +64,14 @@ class TorchClipping:
 
 @dataclass(frozen=True)
 class TorchOptimizer:
-    """An optimizer, made for each call, with its state dict as the state."""
+    """An optimizer, made for each call, with its state dict as the state.
+
+    Complex leaves are documented to be stepped through as pairs of real numbers: for an adaptive optimizer
+    that is another rule than the modulus, so those declare real leaves.
+    """
 
     make: Callable[[list[Any]], Any]
+    dtypes: frozenset[str]
 
     def check(self) -> None:
         """Have the optimizer check its options."""
