@@ -77,12 +77,13 @@ class OptaxStep:
 
 
 def _dtypes(description: Any) -> frozenset[str]:
-    """Return the leaf dtypes of a step: clip has no complex form, wherever it stands."""
+    """Return the leaf dtypes of a step: clip and keep_params_nonnegative compare, wherever they stand."""
     if not isinstance(description, dict):
         return ALL
     options = description.get("options", {})
-    variant = options.get("variant", "per-parameter")
-    if description.get("step") == "GradientClippingStep" and variant in ("per-weight", "per-parameter"):
+    name, variant = description.get("step"), options.get("variant", "per-parameter")
+    by_element = name == "GradientClippingStep" and variant in ("per-weight", "per-parameter")
+    if by_element or name == "ConstraintStep":
         return REAL
     return ALL.intersection(*map(_dtypes, options.values()))
 
@@ -93,7 +94,9 @@ def _transformation(description: Any) -> Any:
     require(isinstance(description, dict), "its transformations are no other objects")
     name = description.get("step")
     if name == "ChainedStep":
-        return optax.chain(*map(_transformation, slots(description)))
+        steps = slots(description)
+        require(bool(steps), "chain takes at least one transformation; identity() is what does nothing")
+        return optax.chain(*map(_transformation, steps))
     if name not in _MAKERS:
         raise NotExpressible(f"it has no {name}")
     return _MAKERS[name](options_of(description))
@@ -213,14 +216,19 @@ def _masked(options: dict[str, Any]) -> Any:
 
 
 def _mask(described: Any) -> Any:
-    """Return the tree of bools, and leave to Optax what is none."""
-    if isinstance(described, dict) and len(described) == 1:
-        ((kind, entries),) = described.items()
-        if kind == "dict":
-            return {key: _mask(entry) for key, entry in entries.items()}
-        if kind in ("list", "tuple"):
-            return (list if kind == "list" else tuple)(map(_mask, entries))
+    """Return the tree of bools of a described mask, and leave to Optax what is none."""
+    if isinstance(described, dict) and described.keys() == {"mask"}:
+        return _mask_tree(described["mask"])
     return described
+
+
+def _mask_tree(described: Any) -> Any:
+    if not isinstance(described, dict):
+        return described
+    ((kind, entries),) = described.items()
+    if kind == "dict":
+        return {key: _mask_tree(entry) for key, entry in entries.items()}
+    return (list if kind == "list" else tuple)(map(_mask_tree, entries))
 
 
 def _constraint(options: dict[str, Any]) -> Any:
