@@ -24,8 +24,8 @@ How to read it. The requirements are those of *this* project, written after the 
 these libraries were known. So a deviation is a difference, and not by itself a fault of theirs: the kind says
 which differences a user of that library would call wrong.
 
-- *holds*: every case that can be expressed with the library passes; the numbers say how many of all these are.
-- *deviates*: so many of the cases that can be expressed do not pass; each is declared below, with its reason.
+- *holds*: every case that can be expressed passes; the numbers say how many of all cases these are.
+- *deviates*: so many of the cases that can be expressed fail; each is declared below, with its reason.
 - *not expressible* (-): the library has no such step, option, dtype or form of state, and its adapter says so
   when the step is made. That says nothing against the library. Rules about the form of states, errors and
   descriptions are of that kind, and so is weight decay where a library hands out weights and not updates: the
