@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...markdown_text import plain
 from ...requirements import Requirement, load_requirements
-from .summary import KINDS, Counts, Deviation, PeerSummary, collect, from_json, to_json
+from .summary import KINDS, PEERS, Counts, Deviation, PeerSummary, collect, from_json, to_json
 
 DATA, PAGE = "peers.json", "peers.md"
 
@@ -167,7 +167,11 @@ def main(arguments: Sequence[str]) -> None:
     *reports, folder = map(Path, arguments)
     data = folder / DATA
     if reports:
-        data.write_text(to_json(collect(reports[0])), encoding="utf-8", newline="\n")
+        # a library that was not run again keeps what was found before
+        earlier = from_json(data.read_text(encoding="utf-8")) if data.exists() else []
+        found = {one.name: one for one in [*earlier, *collect(reports[0])]}
+        kept = [found[name] for name in PEERS if name in found]
+        data.write_text(to_json(kept), encoding="utf-8", newline="\n")
     page = peers_page(from_json(data.read_text(encoding="utf-8")), load_requirements())
     (folder / PAGE).write_text(page, encoding="utf-8", newline="\n")
 

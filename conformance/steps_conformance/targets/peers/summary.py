@@ -148,8 +148,9 @@ def kind_and_reason(text: str) -> tuple[str, str]:
 
 
 def collect(folder: Path) -> list[PeerSummary]:
-    """Return the summaries of ``LIBRARY/report.jsonl`` in a folder, for every library."""
-    return [summary_of(read(folder / name / "report.jsonl")) for name in PEERS]
+    """Return the summaries of ``LIBRARY/report.jsonl`` in a folder, for every library that has one."""
+    files = [folder / name / "report.jsonl" for name in PEERS]
+    return [summary_of(read(file)) for file in files if file.exists()]
 
 
 def to_json(summaries: Iterable[PeerSummary]) -> str:
