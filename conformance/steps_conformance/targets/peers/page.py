@@ -25,7 +25,8 @@ these libraries were known. So a deviation is a difference, and not by itself a 
 which differences a user of that library would call wrong.
 
 - *holds*: every case that can be expressed passes; the numbers say how many of all cases these are.
-- *deviates*: so many of the cases that can be expressed fail; each is declared below, with its reason.
+- *deviates*: so many of the cases that can be expressed fail; each is declared below, with its reason. The
+  word after it is the gravest kind among them.
 - *not expressible* (-): the library has no such step, option, dtype or form of state, and its adapter says so
   when the step is made. That says nothing against the library. Rules about the form of states, errors and
   descriptions are of that kind, and so is weight decay where a library hands out weights and not updates: the
@@ -87,17 +88,22 @@ def _headline(summaries: Iterable[PeerSummary]) -> str:
 def _by_kind(summaries: Iterable[PeerSummary]) -> str:
     rows = []
     for one in summaries:
-        worst: dict[str, str] = {}
-        for deviation in sorted(one.deviations, key=lambda deviation: list(KINDS).index(deviation.kind)):
-            worst.setdefault(deviation.id.partition("/")[0], deviation.kind)
-        found = Counter(worst.values())
+        found = Counter(gravest_kinds(one).values())
         rows.append([one.name, *(str(found[kind]) for kind in KINDS)])
     return _table(["library", *KINDS], rows)
 
 
+def gravest_kinds(one: PeerSummary) -> dict[str, str]:
+    """Return the gravest kind of deviation of each requirement that has one, by requirement id."""
+    worst: dict[str, str] = {}
+    for deviation in sorted(one.deviations, key=lambda deviation: list(KINDS).index(deviation.kind)):
+        worst.setdefault(deviation.id.partition("/")[0], deviation.kind)
+    return worst
+
+
 def _of_level(summaries: Sequence[PeerSummary], rules: Mapping[str, Requirement], level: str) -> str:
     rows = [
-        [identity, plain(rule.title), *(_cell(one.requirements.get(identity, Counts())) for one in summaries)]
+        [identity, plain(rule.title), *(_cell(one, identity) for one in summaries)]
         for identity, rule in rules.items()
         if rule.level == level and _is_touched(summaries, identity)
     ]
@@ -110,14 +116,17 @@ def _is_touched(summaries: Iterable[PeerSummary], identity: str) -> bool:
     return any(standing(one.requirements.get(identity, Counts())) != "not expressible" for one in summaries)
 
 
-def _cell(counts: Counts) -> str:
+def _cell(one: PeerSummary, identity: str) -> str:
+    counts = one.requirements.get(identity, Counts())
     expressed = counts.holds + counts.deviates + counts.undeclared
     what = standing(counts)
     if what == "not expressible":
         return "-"
     if what == "holds":
         return f"holds ({counts.holds} of {expressed + counts.not_expressible})"
-    return f"**{what}** ({counts.deviates + counts.undeclared} of {expressed})"
+    kind = gravest_kinds(one).get(identity, "")
+    word = f"{what}: {kind}" if kind else what
+    return f"**{word}** ({counts.deviates + counts.undeclared} of {expressed})"
 
 
 def _untouched(summaries: Sequence[PeerSummary], rules: Mapping[str, Requirement]) -> str:
