@@ -24,6 +24,9 @@ BACKENDS = {
     "cupy": ("cupy", ["cupy"]),
 }
 
+# Other libraries that the suite is run on, and the row that their arrays come from.
+PEERS = {"optax": "jax", "torch": "torch", "keras": "jax", "mlx": "numpy"}
+
 nox.needs_version = ">=2025.5.1"
 nox.options.sessions = ["lint", "tests", "wheel"]
 
@@ -58,6 +61,20 @@ def random(session: nox.Session, backend: str) -> None:
     install(session, "-e", f".[conformance,{extra}]")
     for row in rows:
         session.run("steps-conformance", "random", "--backend", row, *session.posargs)
+
+
+@nox.session
+def peers(session: nox.Session) -> None:
+    """Run the suite on other libraries, and make docs/peers.md of what it finds."""
+    install(session, "-e", ".[peers]")
+    reports = Path(session.create_tmp()).resolve() / "peers"
+    # JAX compiles each small operation anew, so a case may take long on a slow machine.
+    limits = ["--case-seconds", "120", "--jobs", "1"]
+    for library, row in PEERS.items():
+        target = f"steps_conformance.targets.peers.{library}:target"
+        named = ["--target", target, "--backend", row, "--report", str(reports / library)]
+        session.run("steps-conformance", "run", *named, *limits, env={"KERAS_BACKEND": "jax"})
+    session.run("python", "-m", "steps_conformance.targets.peers.page", str(reports), str(ROOT / "docs"))
 
 
 @nox.session

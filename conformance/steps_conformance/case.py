@@ -11,6 +11,7 @@ from typing import Any
 
 from steps_backends import LEAF_DTYPES, Declaration
 
+from .needs import needs_of
 from .targets.protocol import CAPABILITIES
 
 _LABEL = re.compile(r"[A-Za-z0-9.+_-]+")
@@ -90,7 +91,7 @@ def case(
                 function=function,
                 arguments=arguments,
                 dtypes=fixed | _dtypes_among(arguments),
-                needs=needed,
+                needs=needed | needs_of(requirement),
                 in_process=in_process,
             )
             for labels, arguments in _combinations(each or {})

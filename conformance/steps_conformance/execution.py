@@ -14,6 +14,7 @@ from .memory import memory_limit
 from .outcomes import Outcome
 from .run import Run
 from .targets.connection import NotStartedAgainError, ProtocolError, TargetEndedError, TargetFaultError
+from .targets.declaring import DeclaringTarget, NotDeclaredError
 from .targets.protocol import Refusal, Target
 from .targets.scope import NotOfferedError, scope_of
 
@@ -43,7 +44,7 @@ def execute(case: Case, backend: Backend, target: Target) -> Result:
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
     started = time.perf_counter()
-    outcome, message = _judged(case, Run(backend, target, case))
+    outcome, message = _judged(case, Run(backend, DeclaringTarget(target, case.dtypes), case))
     return Result(outcome, message, time.perf_counter() - started)
 
 
@@ -54,6 +55,8 @@ def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
             returned = case.function(run, **case.arguments)
     except Mismatch as mismatch:
         return Outcome.FAIL, str(mismatch)
+    except NotDeclaredError as lack:
+        return Outcome.UNSUPPORTED, str(lack)
     except Refusal as refusal:
         return Outcome.FAIL, f"the target refused: {refusal}"
     except NotOfferedError as lacking:

@@ -9,6 +9,7 @@ from .case import Case
 from .compare import Mismatch
 from .containers import mapped
 from .descriptions import description
+from .targets.declaring import NotDeclaredError, OpaqueState, opened
 from .targets.protocol import REFUSAL_KINDS, Description, Refusal, Target, TargetStep
 from .targets.scope import scope_of
 
@@ -27,15 +28,24 @@ class Subject:
         # one object for all calls: a compiling backend finds its compiled function by it
         self._apply = step.apply
         self._init = step.init
+        self._shows_state = "state_form" in target.capabilities
 
     def init(self, weights: Any) -> Any:
         """Return the state for weights."""
-        return self._init(weights)
+        return self._shown(self._init(weights))
 
     def apply(self, gradients: Any, weights: Any = None, state: Any = None) -> tuple[Any, Any]:
         """Return the processed gradients and the next state; a state of None is left to the target."""
-        processed, next_state = self._backend.call(self._apply, gradients, weights, state)
-        return processed, next_state
+        given = opened(state)
+        if state is given and state is not None and not self._shows_state:
+            raise NotDeclaredError(
+                "the case makes up or changes a state, and the target does not claim state_form"
+            )
+        processed, next_state = self._backend.call(self._apply, gradients, weights, given)
+        return processed, self._shown(next_state)
+
+    def _shown(self, state: Any) -> Any:
+        return state if self._shows_state else OpaqueState(state)
 
 
 class Run:
@@ -68,11 +78,18 @@ class Run:
             raise CaseMistakeError(f'this case makes an array of {dtype}; declare it: dtypes=("{dtype}",)')
         return self.backend.array(host_array(values, dtype, None if shape is None else tuple(shape)))
 
+    @property
+    def shows_state(self) -> bool:
+        """Whether the target claims that its state has the form of the requirements."""
+        return "state_form" in self.target.capabilities
+
     def read(self, tree: Any) -> Any:
         """Return the tree with every array of the backend read as a HostArray; a bare array is a tree."""
         return mapped(self._read_leaf, tree)
 
     def _read_leaf(self, leaf: Any, path: str) -> HostArray:
+        if isinstance(leaf, OpaqueState):
+            raise NotDeclaredError("the case reads the state, and the target does not claim state_form")
         if not self.backend.holds(leaf):
             name = self.backend.declaration.library
             kind = f"{type(leaf).__module__}.{type(leaf).__qualname__}"
@@ -103,6 +120,8 @@ class Run:
     def refuses(self, function: Callable[[], Any], *, kind: str, saying: Iterable[str] = ()) -> Refusal:
         """Check that the target refuses something, and return its refusal.
 
+        Of a target that does not claim ``error_form`` any refusal will do.
+
         Args:
             function: does the refused thing.
             kind: the class of error: ValueError, TypeError or KeyError.
@@ -115,8 +134,12 @@ class Run:
         try:
             result = function()
         except Refusal as refusal:
-            return _checked(refusal, kind, tuple(saying))
+            return _checked(refusal, kind, tuple(saying)) if self._has_error_form else refusal
         raise Mismatch(f"must be refused with a {kind}, but gave {result!r}")
+
+    @property
+    def _has_error_form(self) -> bool:
+        return "error_form" in self.target.capabilities
 
     def apply_updates(self, weights: Any, updates: Any) -> Any:
         """Return the weights with the updates added by the target."""

@@ -73,7 +73,7 @@ class PlainClip:
     """Clips as several libraries do: squares in the dtype of the leaf, a small number added to the norm."""
 
     name, version, path, hash = "plain", "1", "here", "0"
-    capabilities = frozenset()
+    capabilities = frozenset({"state_form", "trees", "error_form"})
 
     def make(self, description):
         options = description["options"]

@@ -27,7 +27,7 @@ SHORT = by_subject(
 class Faulty:
     """The real steps with a fault around them."""
 
-    capabilities = frozenset()
+    capabilities = frozenset({"state_form", "trees", "error_form"})
 
     def __init__(self, fault):
         self.fault = fault

@@ -33,7 +33,13 @@ LAZILY = {
     CONFORMANCE: set(),
 }
 SHARED_BY_STEPS = {"end_to_end", "nesting", "rates", "wrapping"}
-EXCEPTIONS = {CONFORMANCE / "targets/steps_core.py": {"steps_core"}}  # lazily, too
+EXCEPTIONS = {  # lazily, too
+    CONFORMANCE / "targets/steps_core.py": {"steps_core"},
+    CONFORMANCE / "targets/peers/optax.py": {"optax", "jax"},
+    CONFORMANCE / "targets/peers/torch.py": {"torch"},
+    CONFORMANCE / "targets/peers/keras.py": {"keras", "jax"},
+    CONFORMANCE / "targets/peers/mlx.py": {"mlx", "numpy", "ml_dtypes"},
+}
 
 
 @dataclass(frozen=True)

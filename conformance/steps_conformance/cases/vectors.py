@@ -1,6 +1,7 @@
 """The vectors as cases: each is played on the target as it stands in its file."""
 
 from ..case import Case, register_cases
+from ..needs import needs_of
 from ..requirements import load_requirements
 from ..run import Run
 from ..vectors.model import Vector, load_vectors
@@ -20,8 +21,13 @@ def _case_of(vector: Vector, topics: dict[str, str]) -> Case:
         function=play_vector,
         arguments={"vector": vector},
         dtypes=vector.dtypes(),
-        needs=frozenset(),
+        needs=needs_of(vector.requirement) | _needs_of_form(vector),
     )
+
+
+def _needs_of_form(vector: Vector) -> frozenset[str]:
+    """Return what is needed to start from a state that is written down."""
+    return frozenset() if vector.state is None else frozenset({"state_form"})
 
 
 _TOPICS = {identity: rule.topic for identity, rule in load_requirements().items()}

@@ -15,6 +15,9 @@ CAPABILITIES = {
     "check_end_to_end": "refuses a step that is not end-to-end",
     "describe": "gives back the description of a step that it made",
     "tunable": "takes tunable options, which the state holds under their names",
+    "state_form": "keeps its state in dicts, under the names that the requirements give",
+    "trees": "takes nested containers with None in them itself, without help from its adapter",
+    "error_form": "refuses with the class of error and the words that the requirements give",
 }
 """The closed set of optional capabilities, each with its meaning."""
 
@@ -37,6 +40,15 @@ class Refusal(Exception):  # noqa: N818 - an answer of the target, no error of t
         self.message = message
 
 
+class NotExpressible(Exception):  # noqa: N818 - a declaration of the target, no error of the suite
+    """The target's declaration that it has no such step, or that its step has no such option.
+
+    Only `Target.make` may raise it, and only for what the description says: which step, which options, or a
+    value that the target's own documentation rules out. The case is then UNSUPPORTED, with this reason. From
+    anywhere else, such as `TargetStep.apply`, it is an ERROR: a step that was made has to be right.
+    """
+
+
 class TargetStep(Protocol):
     """One step made by the target."""
 
@@ -53,7 +65,8 @@ class Target(Protocol):
     """An implementation under test.
 
     It gets inputs only, never an expected value. Its own errors leave it as Refusal; any other exception
-    counts as a fault. It may also have what DeclaresDeviations says.
+    counts as a fault. What it has no step or option for it declares by NotExpressible. It may also have what
+    DeclaresDeviations says, and its steps what DeclaresDtypes says.
     """
 
     @property
@@ -82,7 +95,7 @@ class Target(Protocol):
         ...
 
     def make(self, description: Description) -> TargetStep:
-        """Return the step of that description, or raise Refusal."""
+        """Return the step of that description, or raise Refusal, or NotExpressible where there is none."""
         ...
 
 
@@ -92,6 +105,15 @@ class DeclaresDeviations(Protocol):
     @property
     def expectations(self) -> str:
         """The absolute path of the file, such as ``str(Path(__file__).with_name("expectations.toml"))``."""
+        ...
+
+
+class DeclaresDtypes(Protocol):
+    """A TargetStep that takes fewer leaf dtypes than the backend has."""
+
+    @property
+    def dtypes(self) -> frozenset[str]:
+        """The leaf dtypes that it takes; a case that makes arrays of others as well is UNSUPPORTED."""
         ...
 
 

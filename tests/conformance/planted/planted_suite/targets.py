@@ -21,6 +21,9 @@ class PlantedStep:
         return gradients, {}
 
 
+FORMS = frozenset({"state_form", "trees", "error_form"})
+
+
 class PlantedTarget:
     """Knows IdentityStep and RaisingStep, and refuses every other."""
 
@@ -31,7 +34,7 @@ class PlantedTarget:
         version: str = "1.0",
         path: str = "planted/targets.py",
         digest: str = "0" * 64,
-        capabilities: frozenset[str] = frozenset(),
+        capabilities: frozenset[str] = FORMS,
     ) -> None:
         self.name, self.version, self.path, self.hash = name, version, path, digest
         self.capabilities = capabilities
