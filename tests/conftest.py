@@ -28,5 +28,8 @@ def kind(request: Any) -> tuple[Library, str]:
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Run the tests on JAX first: it compiles each operation once a process, so few processes should."""
+    """Run the tests on JAX first, and in one process: it compiles each operation once a process."""
     items.sort(key=lambda item: "jax" not in item.name)
+    for item in items:
+        if "jax" in item.name:
+            item.add_marker(pytest.mark.xdist_group("jax"))
