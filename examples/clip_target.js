@@ -9,7 +9,7 @@ const HELLO = {
   protocol: 1,
   name: "clip.js",
   version: "1.0",
-  capabilities: [],
+  capabilities: ["state_form", "trees", "error_form"],
   dtypes: ["float32", "float64"],
   steps: ["GradientClippingStep"],
   lacks: {

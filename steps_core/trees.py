@@ -164,7 +164,7 @@ def register_container(
 
 def _opens_in_jax(leaf: Any) -> bool:
     jax = sys.modules.get("jax")
-    if jax is None or leaf is None or hasattr(leaf, "dtype"):
+    if jax is None or leaf is None or hasattr(leaf, "dtype") or is_compiled_by_torch():
         return False
     return not jax.tree_util.all_leaves([leaf])
 

@@ -26,6 +26,7 @@ class Off:
 
     def __init__(self, factor):
         self.factor = factor
+        self.capabilities = target.capabilities
 
     def make(self, description):
         self.step = target.make(description)

@@ -70,7 +70,7 @@ ABSENT: Mapping[str, Mapping[str, str]] = {
     "100 leaves": dict.fromkeys(_BY_ELEMENT, _ALONE),
     "1,000 leaves": {
         **dict.fromkeys((*_BY_ELEMENT, "per-layer"), _ALONE),
-        **dict.fromkeys(("ChainedStep", "MonitorStep", "SkipNonFiniteStep"), _LIKE_THE_CLIP),
+        **dict.fromkeys(("ChainedStep", "MonitorStep", "SkipNonFiniteStep", "CustomStep"), _LIKE_THE_CLIP),
     },
     "50 calls": dict.fromkeys(_STATELESS, _NO_STATE),
     "a state that is given": dict.fromkeys(_STATELESS, _NO_STATE),
