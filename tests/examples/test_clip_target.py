@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 def report(tmp_path_factory):
     """The report of a run of all cases of clipping, and of what holds for every step."""
     folder = tmp_path_factory.mktemp("report")
-    topics = ("clipping", "clipping_norms", "contract", "trees", "descriptions")
+    topics = ("clipping", "clipping_norms", "contract", "trees")
     call = [
         sys.executable,
         "-m",
