@@ -110,6 +110,8 @@ class Deferrable:
     def settled_option(cls, name: str, value: Any) -> Any:  # noqa: ARG003
         """Return an option in the one form that equal options have."""
         normal = getattr(cls, "normal_spellings", {})
+        if isinstance(value, list):
+            return tuple(value)
         return normal.get(value, value) if isinstance(value, str) else value
 
 
@@ -123,8 +125,8 @@ def is_deferred(value: Any) -> bool:
 
 
 def _settled(value: Any) -> Any:
-    """Return an option as a template keeps it: references for symbols, tuples for lists."""
-    if isinstance(value, (list, tuple)):
+    """Return an option with references for symbols; what is known stays as it is."""
+    if isinstance(value, (list, tuple)) and is_deferred(value):
         return tuple(map(_settled, value))
     if type(value) is dict and is_deferred(value):
         return Entries(tuple((name, _settled(entry)) for name, entry in value.items()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..call import Call, Values
 from ..contract import Step
-from ..deferred import Entries
+from ..deferred import Entries, is_deferred
 from ..descriptions import described
 from ..errors import ArgumentError, ArgumentTypeError, refusal
 from ..graphs.graph import Graph, unknown_parameter
@@ -107,7 +107,10 @@ class CustomStep(Step):
         entries = overrides.items if isinstance(overrides, Entries) else tuple(_mapping(overrides).items())
         given = (*entries, *keywords.items(), *pairs)
         _check_given_once(name for name, _ in given)
-        return {**named, "overrides": Entries(given)}
+        settled = (
+            (name, value if is_deferred(value) else settled_value(name, value)) for name, value in given
+        )
+        return {**named, "overrides": Entries(tuple(settled))}
 
     @classmethod
     def _check_named(cls, named: Mapping[str, Any]) -> None:

@@ -416,3 +416,17 @@ def test_infinity_is_a_number_in_every_format() -> None:
         CustomStep(graph(lambda g: g * 1e300))(gradients)
     assert caught.value.__notes__ == ["in multiply (multiply)"]
     assert caught.value.slot == "multiply"
+
+
+def test_lists_among_the_options_of_a_traced_step_mean_what_they_mean_elsewhere() -> None:
+    """A mask of a list fits a list; axes are the same as in a tuple, also through JSON."""
+    masked = graph(lambda g, *, r=1.0: MaskedStep(SGDStep(learning_rate=r), [True, False])(g))
+    updates = CustomStep(masked)([np.asarray([1.0]), np.asarray([1.0])]).gradients
+    assert updates == [-1.0, 1.0]
+    inner = graph(
+        lambda g, *, t=1.0, axes=(0,): GradientClippingStep(threshold=t, unit_axis=axes)(g), name="inner"
+    )
+    outer = graph(lambda g, *, t=1.0: CustomStep(inner, t=t, axes=[0, 1])(g))
+    clipped = graph(lambda g, *, t=1.0: GradientClippingStep(threshold=t, unit_axis=[0, 1])(g))
+    for made in (masked, outer, clipped):
+        assert Graph.from_json(made.to_json()) == made
