@@ -13,9 +13,10 @@ from ..oracle.samples import sample
 from ..run import Run
 from ..targets.protocol import Description
 from ..vectors.making.optimizing import steady
-from .inputs import most, pattern, patterns, repeated, sizes_up_to
+from .inputs import most, pattern, repeated, sizes_up_to
 from .measuring import Measure, largest_error, start_of
 from .norm_measures import KINDS
+from .pattern_measures import OverPatterns
 
 _REAL = tuple(dtype for dtype in LEAF_DTYPES if not dtype.startswith("complex"))
 
@@ -134,18 +135,11 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(OverPatterns):
     """Take the mean of each of four columns away."""
 
-    dtype: str
-    size: int
-    kind: str
-
-    def __call__(self, run: Run) -> float:
-        """Return the largest error of the first rows, in ulps of the largest element."""
-        return max(self._error(run, values) for values in patterns(self.dtype, self.kind, seed=self.size))
-
     def _error(self, run: Run, values: tuple[Any, ...]) -> float:
+        """Return the largest error of the first rows, in ulps of the largest element."""
         result, _ = run.step("CenteringStep", unit_axis=1).apply(
             run.backend.array(repeated(values, self.dtype, self.size, columns=4))
         )

@@ -8,8 +8,9 @@ from steps_backends import LEAF_DTYPES, HostArray, host_array
 
 from ..oracle.exact import mp, number
 from ..run import Run
-from .inputs import most, norm_of, pattern, patterns, repeated, sizes_up_to
+from .inputs import most, norm_of, pattern, repeated, sizes_up_to
 from .measuring import Measure, largest_error, start_of
+from .pattern_measures import OverPatterns
 
 SHARE = 0.3
 """No power of two, so that results round."""
@@ -41,18 +42,11 @@ def norm_measures(largest: int) -> Iterator[Measure]:
 
 
 @dataclass(frozen=True)
-class LeafNorm:
+class LeafNorm(OverPatterns):
     """Clip one leaf to a share of its norm."""
 
-    dtype: str
-    size: int
-    kind: str
-
-    def __call__(self, run: Run) -> float:
-        """Return the largest error of the first elements."""
-        return max(self._error(run, values) for values in patterns(self.dtype, self.kind, seed=self.size))
-
     def _error(self, run: Run, values: tuple[Any, ...]) -> float:
+        """Return the largest error of the first elements."""
         norm = norm_of(values, self.size)
         threshold = float(norm * SHARE)
         step = run.step("GradientClippingStep", variant="per-layer", threshold=threshold)
@@ -63,35 +57,21 @@ class LeafNorm:
 
 
 @dataclass(frozen=True)
-class StateNorm:
+class StateNorm(OverPatterns):
     """Let one leaf pass a monitor, which keeps its norm."""
 
-    dtype: str
-    size: int
-    kind: str
-
-    def __call__(self, run: Run) -> float:
-        """Return the error of the norm in the state, in ulps of its own dtype."""
-        return max(self._error(run, values) for values in patterns(self.dtype, self.kind, seed=self.size))
-
     def _error(self, run: Run, values: tuple[Any, ...]) -> float:
+        """Return the error of the norm in the state, in ulps of its own dtype."""
         _, state = run.step("MonitorStep").apply(run.backend.array(repeated(values, self.dtype, self.size)))
         return largest_error(run.backend.read(state["norm"]), [norm_of(values, self.size)])
 
 
 @dataclass(frozen=True)
-class UnitNorm:
+class UnitNorm(OverPatterns):
     """Clip four columns to a share of the norm of weights that are all ones."""
 
-    dtype: str
-    size: int
-    kind: str
-
-    def __call__(self, run: Run) -> float:
-        """Return the largest error of the first rows."""
-        return max(self._error(run, values) for values in patterns(self.dtype, self.kind, seed=self.size))
-
     def _error(self, run: Run, values: tuple[Any, ...]) -> float:
+        """Return the largest error of the first rows."""
         norm, weight_norm = norm_of(values, self.size), mp.sqrt(self.size)
         threshold = float(norm / weight_norm * SHARE)
         step = run.step(

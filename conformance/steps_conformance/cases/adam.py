@@ -12,7 +12,7 @@ from ..oracle.adam import adam
 from ..oracle.exact import number
 from ..oracle.samples import sample, steady
 from ..run import Run
-from .judging import ALL_DTYPES, WIDE_DTYPES, exacts, follows, made, near
+from .judging import ALL_DTYPES, WIDE_DTYPES, exacts, follows, ignores_weights, made, near
 
 NAN, INF = math.nan, math.inf
 CALLS = 10
@@ -233,13 +233,7 @@ def weights_for_decay(run: Run) -> None:
 @case("ADAM-014")
 def weights_without_decay(run: Run) -> None:
     """NaN and infinite weights, over two calls."""
-    step, weights = run.step("AdamStep"), run.array([math.nan, math.inf])
-    state: Any = None
-    other: Any = None
-    for _ in range(2):
-        alone, state = step.apply(run.array([1.0, -2.0]), None, state)
-        result, other = step.apply(run.array([1.0, -2.0]), weights, other)
-        same_bits(run.read(result), run.read(alone))
+    ignores_weights(run, "AdamStep")
 
 
 REFUSED: dict[str, tuple[str, str, Any]] = {

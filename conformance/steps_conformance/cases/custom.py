@@ -20,7 +20,7 @@ from ..graph_documents import (
     parameter,
     step_node,
 )
-from ..graph_samples import DECAYED, LARS, TRAINED
+from ..graph_samples import ADAM, CLIP, DECAYED, LARS, TRAINED
 from ..oracle.exact import exact
 from ..oracle.samples import sample, steady, whole_numbers
 from ..run import Run
@@ -28,8 +28,6 @@ from ..targets.protocol import Description
 from .judging import ALL_DTYPES, made, near, refuses_a_name, refuses_as
 from .operations import follows_oracle
 
-CLIP = description("GradientClippingStep", variant="global", threshold=0.5)
-ADAM = description("AdamStep", learning_rate=0.125)
 NEGATIVE = graph(node("n", "negative", "gradients"))
 CONSTRAINT = description("ConstraintStep", constraint="nonnegative")
 

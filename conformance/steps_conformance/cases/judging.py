@@ -1,5 +1,6 @@
 """How cases give inputs to a step and judge what comes back. It holds no cases."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -151,6 +152,17 @@ def same_but_for_compilers(run: Run, actual: Any, expected: Any, ulps: float) ->
             within_ulps(got, wanted[path], ulps, path=path)
         else:
             same_bits(got, wanted[path], path=path)
+
+
+def ignores_weights(run: Run, name: str) -> None:
+    """Require the same bits with weights that are not finite as with none, over two calls."""
+    step, weights = run.step(name), run.array([math.nan, math.inf])
+    state: Any = None
+    other: Any = None
+    for _ in range(2):
+        alone, state = step.apply(run.array([1.0, -2.0]), None, state)
+        result, other = step.apply(run.array([1.0, -2.0]), weights, other)
+        same_bits(run.read(result), run.read(alone))
 
 
 def refuses_a_name(function: Callable[[], Any], *saying: str) -> None:

@@ -12,7 +12,7 @@ from ..oracle.exact import exact, number
 from ..oracle.momentum import sgd
 from ..oracle.samples import sample, steady
 from ..run import Run
-from .judging import ALL_DTYPES, exacts, follows, made, near
+from .judging import ALL_DTYPES, exacts, follows, ignores_weights, made, near
 
 
 @case("SGD-001", each={"dtype": ALL_DTYPES})
@@ -137,10 +137,4 @@ def weights_for_decay(run: Run) -> None:
 @case("SGD-007")
 def weights_without_decay(run: Run) -> None:
     """NaN and infinite weights, over two calls."""
-    step, weights = run.step("SGDStep"), run.array([math.nan, math.inf])
-    state: Any = None
-    other: Any = None
-    for _ in range(2):
-        alone, state = step.apply(run.array([1.0, -2.0]), None, state)
-        result, other = step.apply(run.array([1.0, -2.0]), weights, other)
-        same_bits(run.read(result), run.read(alone))
+    ignores_weights(run, "SGDStep")
