@@ -105,26 +105,26 @@ def _elementwise(name: str) -> Operation:
             return between_scalars(on_arrays, *inputs)
         return _of_numbers(name, on_numbers, inputs)
 
-    return Operation(name, on_numbers_arity(name), {}, kind, evaluate)
+    return Operation(name, _arity(name), {}, kind, evaluate)
 
 
 _UNARY = ("negative", "abs", "sign", "square", "sqrt", "exp", "log", "isfinite", "logical_not")
 _TERNARY = ("clip", "where")
 
 
-def on_numbers_arity(name: str) -> int:
-    """Return how many inputs an element-wise operation takes."""
+def _arity(name: str) -> int:
     return 1 if name in _UNARY else 3 if name in _TERNARY else 2
 
 
 def _of_numbers(name: str, rule: Callable[..., Any], numbers: Sequence[Any]) -> float | bool:
+    way_out = "give the hyper-parameters other values"
+    shown = f"{name}({', '.join(map(str, numbers))})"
     try:
         result = rule(*numbers)
     except (ArithmeticError, ValueError) as error:
-        way_out = "give the hyper-parameters other values"
-        shown = ", ".join(map(str, numbers))
-        rule_text = f"have a finite result ({error})"
-        raise refusal(ArgumentError, f"{name}({shown})", rule_text, numbers, way_out) from None
+        raise refusal(ArgumentError, shown, f"have a finite result ({error})", numbers, way_out) from None
+    if result != result:
+        raise refusal(ArgumentError, shown, "be a number other than NaN", numbers, way_out)
     return result if isinstance(result, bool) else float(result)
 
 
@@ -230,17 +230,13 @@ def _regrouped(values: Sequence[TreeValue], places: Tree) -> TreeValue:
     return replace(result, formats=[formats[place] for place in order])
 
 
-def _order_of_names(value: Any) -> tuple[str, ...]:
-    return checked_names(value)
-
-
 OPERATIONS: dict[str, Operation] = {
     **{name: _elementwise(name) for name in ELEMENTWISE},
     "norm": Operation("norm", 1, {**_PARTS, "order": (2.0, _order)}, _reduction_kind("norm"), _norm),
     "sum": Operation("sum", 1, _PARTS, _reduction_kind("sum"), _sum),
     "mean": Operation("mean", 1, _PARTS, _reduction_kind("mean"), _mean),
     "extract_streams": Operation(
-        "extract_streams", 1, {"names": ((), _order_of_names)}, _streams_kind("extract_streams"), _extract
+        "extract_streams", 1, {"names": ((), checked_names)}, _streams_kind("extract_streams"), _extract
     ),
     "merge_streams": Operation("merge_streams", None, {}, _streams_kind("merge_streams"), _merge),
 }

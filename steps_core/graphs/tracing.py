@@ -13,7 +13,7 @@ from ..deferred import Deferred, Reference, Template
 from ..errors import ArgumentError, ArgumentTypeError, refusal
 from ..packets import checked_names
 from .graph import Graph
-from .model import PORTS, Input, Node, OperationNode, Parameter, StepNode
+from .model import Input, Node, OperationNode, Parameter, StepNode
 from .operations import OPERATIONS
 from .stateful import STATEFUL_NAMES
 
@@ -346,6 +346,3 @@ def _arguments(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Par
         else:
             placeholders.append(argument.name)
     return tuple(placeholders), tuple(parameters)
-
-
-__all__ = ["PORTS", "Symbol", "graph", "operation", "stateful"]

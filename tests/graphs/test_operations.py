@@ -242,15 +242,17 @@ NUMBERS = {
     "log": (lambda a: graphs.log(a), 0.0, "math domain error"),
     "exp": (lambda a: graphs.exp(a), 1e6, "math range error"),
     "power": (lambda a: a**0.5, -2.0, "math domain error"),
+    "subtract": (lambda a: a - a, math.inf, None),
 }
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_that_cannot_be_computed_is_refused(name: str) -> None:
     """Naming the node, when the hyper-parameter gets its value."""
-    rule, bad, reason = NUMBERS[name]
-    good = graph(lambda g, *, a=1.0: g * rule(a))
-    message = rf"node '{name}': {name}\(.*\) must have a finite result \(.*{reason}"
+    traced, bad, reason = NUMBERS[name]
+    good = graph(lambda g, *, a=1.0: g * traced(a))
+    rule = "be a number other than NaN" if reason is None else rf"have a finite result \(.*{reason}"
+    message = rf"node '{name}': {name}\(.*\) must {rule}"
     with pytest.raises(StepsError, match=message):
         CustomStep(good, a=bad)
 
