@@ -210,12 +210,13 @@ def _expectations(plan: Plan, target: TargetFacts) -> tuple[Expectation, ...]:
 
 def _measure(plan: Plan, largest: int, recorder: Recorder) -> None:
     """Measure one backend after the other, so that they do not slow each other down."""
+    requirements = {case.requirement for case in plan.cases.values()}
     for name in plan.rows:
         row = recorder.report.rows.get(name)
         if row is None or not row.runs:
             continue
         try:
-            for measured in take(name, plan.target, largest):
+            for measured in take(name, plan.target, largest, requirements):
                 recorder.found_accuracy(measured)
         except MeasuringError as error:
             recorder.found_unmeasured(Unmeasured(name, str(error)))

@@ -130,14 +130,15 @@ def test_an_update_from_a_run_that_was_broken_off_is_refused(expected, tmp_path)
 
 def test_a_run_measures_accuracy_into_all_forms_of_the_report(tmp_path):
     done = command(
-        *("run", "--backend", "numpy", "--id", CASE, "--accuracy", "--largest", "1", "--report", tmp_path)
+        *("run", "--backend", "numpy", "--id", "MOMENTUM-001", "--id", "CLIP-LAYER-004"),
+        *("--accuracy", "--largest", "1", "--report", tmp_path),
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "largest error in ulps" in done.stdout
     found = read(tmp_path / "report.jsonl")
     assert {row.backend for row in found.accuracy} == {"numpy"}
-    assert {"CLIP-LAYER-004", "ADAM-001"} <= {row.requirement for row in found.accuracy}
+    assert {row.requirement for row in found.accuracy} == {"CLIP-LAYER-004", "MOMENTUM-001"}
     assert "## Accuracy" in (tmp_path / "report.md").read_text()
     assert "<h2>Accuracy</h2>" in (tmp_path / "report.html").read_text()
 
@@ -147,17 +148,26 @@ def test_accuracy_goes_into_a_report_that_there_is_and_takes_the_place_of_what_w
     before = read(tmp_path / "report.jsonl")
     assert "Accuracy" not in (tmp_path / "report.html").read_text()
 
-    for _ in range(2):
-        done = command("accuracy", "--backend", "numpy", "--largest", "1", "--report", tmp_path)
+    measured = ("accuracy", "--backend", "numpy", "--largest", "1", "--report", tmp_path)
+    for choice in (["CLIP-LAYER-004"], ["MOMENTUM-001"], ["MOMENTUM-001"]):
+        done = command(*measured, "--id", *choice)
         assert done.returncode == 0, done.stderr
 
     found = read(tmp_path / "report.jsonl")
     assert (found.header, found.results, found.complete) == (before.header, before.results, True)
     keys = [(row.backend, row.requirement, row.name, row.dtype, row.size) for row in found.accuracy]
-    assert keys
+    assert {requirement for _, requirement, *_ in keys} == {"CLIP-LAYER-004", "MOMENTUM-001"}
     assert len(set(keys)) == len(keys)
     assert (tmp_path / "report.md").read_text().count("## Accuracy") == 1
     assert "<h2>Accuracy</h2>" in (tmp_path / "report.html").read_text()
+
+
+def test_accuracy_of_what_no_measure_backs_ends_with_2():
+    done = command("accuracy", "--backend", "numpy", "--id", "MASK-*")
+
+    assert done.returncode == 2
+    assert "nothing is measured of MASK-001" in done.stderr
+    assert "measured are ADAM-001" in done.stderr
 
 
 def test_accuracy_of_another_copy_than_the_reports_is_refused(planted, tmp_path):

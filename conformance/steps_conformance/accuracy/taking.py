@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .results import Row
 
@@ -13,13 +13,14 @@ class MeasuringError(Exception):
     """The process of a backend ended with an error; the text is its last words."""
 
 
-def take(row: str, target: str, largest: int) -> Iterator[Row]:
-    """Yield what is measured on one backend, as it comes.
+def take(row: str, target: str, largest: int, requirements: Iterable[str]) -> Iterator[Row]:
+    """Yield what is measured of these requirements on one backend, as it comes.
 
     Raises:
         MeasuringError: the process ended with an error.
     """
-    command = [sys.executable, "-P", "-m", "steps_conformance.accuracy.worker", row, target, str(largest)]
+    worker = [sys.executable, "-P", "-m", "steps_conformance.accuracy.worker"]
+    command = [*worker, row, target, str(largest), *sorted(requirements)]
     # a file for the errors: a pipe that nobody reads meanwhile could fill up and stop the process
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,

@@ -1,4 +1,4 @@
-"""The process of one backend: ``python -m steps_conformance.accuracy.worker ROW TARGET LARGEST``."""
+"""One backend: ``python -m steps_conformance.accuracy.worker ROW TARGET LARGEST REQUIREMENT...``."""
 
 import json
 import sys
@@ -6,14 +6,14 @@ from dataclasses import asdict
 
 from ..loading import load_backend, load_target
 from ..run import Run
-from .measures import all_measures
+from .measures import measures_of
 from .measuring import measure
 
 
-def main(row: str, target: str, largest: str) -> None:
+def main(row: str, target: str, largest: str, *requirements: str) -> None:
     """Write one JSON line for each measure to standard output, as soon as it is taken."""
     run = Run(load_backend(row), load_target(target))
-    for taken in measure(run, all_measures(int(largest))):
+    for taken in measure(run, measures_of(requirements, int(largest))):
         sys.stdout.write(json.dumps(asdict(taken)) + "\n")
         sys.stdout.flush()
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..accuracy.measures import all_measures
 from ..accuracy.results import Row, Unmeasured
 from ..accuracy.table import markdown_table, rich_table
 from ..accuracy.taking import MeasuringError, take
@@ -15,8 +16,8 @@ from ..reports.model import Report
 from ..reports.verdict import judge
 from ..runner import TargetDidNotStartError, look_at_backend, look_at_target
 from ..worker_process import Limits
-from .choosing import rows_for
-from .options import TARGET, Backends, Largest, Target
+from .choosing import chosen, load_suite, rows_for
+from .options import TARGET, Backends, Ids, Largest, Target, Topics
 from .report_folder import LINES, read_whole, write_readable
 from .terminal import NO_VERDICT, errors, output, stop
 
@@ -24,6 +25,8 @@ from .terminal import NO_VERDICT, errors, output, stop
 def accuracy_command(
     backend: Backends = None,
     target: Target = TARGET,
+    topic: Topics = None,
+    identity: Ids = None,
     largest: Largest = 100_000,
     report: Annotated[
         Path | None,
@@ -37,12 +40,16 @@ def accuracy_command(
     lines = report / LINES if report is not None and (report / LINES).exists() else None
     # read before anything is measured, which takes its time
     into = _report_of(lines, target) if lines is not None else None
-    taken, broken = _measured(rows_for(target, backend or ()), target, largest, named=backend or ())
+    requirements = _measurable(topic or (), identity or ())
+    taken, broken = _measured(
+        rows_for(target, backend or ()), target, largest, requirements, named=backend or ()
+    )
     output.print(rich_table(taken))
     if into is not None and lines is not None:
-        again = {row.backend for row in taken} | {one.backend for one in broken}
-        into.accuracy = [row for row in into.accuracy if row.backend not in again] + taken
-        into.unmeasured = [one for one in into.unmeasured if one.backend not in again] + broken
+        backends = {row.backend for row in taken} | {one.backend for one in broken}
+        again = {(name, one) for name in backends for one in requirements}
+        into.accuracy = [row for row in into.accuracy if (row.backend, row.requirement) not in again] + taken
+        into.unmeasured = [one for one in into.unmeasured if one.backend not in backends] + broken
         jsonl.write(into, lines)
         write_readable(into, judge(into), lines.parent)
     elif report is not None:
@@ -53,8 +60,20 @@ def accuracy_command(
     raise typer.Exit(NO_VERDICT if broken else 0)
 
 
+def _measurable(topics: Sequence[str], ids: Sequence[str]) -> set[str]:
+    """Return the requirements of the user's choice that a measure backs; there must be one."""
+    _, suite = load_suite()
+    asked = {case.requirement for case in chosen(suite, topics, ids).values()}
+    measured = {one.requirement for one in all_measures(1)}
+    if not asked & measured:
+        raise stop(
+            f"nothing is measured of {', '.join(sorted(asked))}; measured are {', '.join(sorted(measured))}"
+        )
+    return asked & measured
+
+
 def _measured(
-    rows: Sequence[str], target: str, largest: int, *, named: Sequence[str]
+    rows: Sequence[str], target: str, largest: int, requirements: set[str], *, named: Sequence[str]
 ) -> tuple[list[Row], list[Unmeasured]]:
     taken: list[Row] = []
     broken: list[Unmeasured] = []
@@ -67,7 +86,7 @@ def _measured(
             continue
         try:
             with output.status(f"measuring on {name}"):
-                taken.extend(take(name, target, largest))
+                taken.extend(take(name, target, largest, requirements))
         except MeasuringError as error:
             errors.print(f"{name}: {error}", style="red", markup=False, soft_wrap=True)
             broken.append(Unmeasured(name, str(error)))

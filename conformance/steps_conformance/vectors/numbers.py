@@ -3,6 +3,7 @@
 import math
 import re
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 # Digits kept of a number that has no exact binary form: twice those of float64.
@@ -34,6 +35,7 @@ def text_of(value: Any) -> str:
     return f"{sign}{digits:#x}p{exponent:+d}"
 
 
+@cache
 def number_of(text: str) -> float | Fraction:
     """Return the number that a text stands for; finite ones other than 0 as exact fractions."""
     if text in _NAMED:
@@ -42,9 +44,11 @@ def number_of(text: str) -> float | Fraction:
     if match is None:
         raise ValueError(f"a number must look like 0x1p-3, +0, -0, nan, inf or -inf, got {text!r}")
     sign, digits, exponent = match.groups()
-    return Fraction(int(sign + digits, 16)) * Fraction(2) ** int(exponent)
+    whole, power = int(sign + digits, 16), int(exponent)
+    return Fraction(whole << power) if power >= 0 else Fraction(whole, 1 << -power)
 
 
+@cache
 def float_of(text: str) -> float:
     """Return the float that a text stands for exactly."""
     return float(number_of(text))
