@@ -12,7 +12,7 @@ from steps_backends import LEAF_DTYPES
 from .accuracy.results import Row, Unmeasured
 from .coverage import Coverage, TopicCoverage, percent
 from .outcomes import COUNTED_AGAINST, FAILURES, Outcome
-from .reports.model import CaseResult, Header, Report, RowFacts
+from .reports.model import CaseResult, Header, Report, RowFacts, RowWarning
 from .reports.showing import shown, shown_text
 from .reports.tables import (
     Failure,
@@ -89,6 +89,9 @@ class ProgressBars:
         self._progress.update(self._tasks[row], advance=1, failed=failed)
         if not self._left[row]:
             self._say(f"{row}: {failed or 'no case failed'}")
+
+    def found_warning(self, warning: RowWarning) -> None:
+        """Leave it for the end: the command shows all warnings there."""
 
     def found_accuracy(self, row: Row) -> None:
         """Say once which backend is being measured."""

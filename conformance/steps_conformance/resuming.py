@@ -34,7 +34,7 @@ def read_broken_off(file: Path) -> Report:
         raise ResumeError(f"nothing to resume: {file} is whole; run the suite with --report {file.parent}")
     ran = {name: row for name, row in found.rows.items() if row.runs}
     finished = [one for one in found.results if one.row in ran and one.outcome is not Outcome.NOTRUN]
-    return Report(found.header, ran, finished)
+    return Report(found.header, ran, finished, row_warnings=found.row_warnings)
 
 
 def check_same_run(kept: Report, header: Header, look_at: Callable[[str], RowFacts]) -> None:

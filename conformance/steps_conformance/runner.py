@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .journal import Event
 from .outcomes import Outcome
-from .reports.model import CaseResult, RowFacts, TargetFacts
+from .reports.model import CaseResult, RowFacts, RowWarning, TargetFacts
 from .worker import Order
 from .worker_process import Limits, WorkerProcess
 
@@ -46,6 +46,7 @@ class RowRun:
         limits: limits of time and restarts.
         found_row: called once, as soon as it is known whether the row runs.
         found_result: called for each result; exactly once for each id if the row runs to its end.
+        found_warning: called with what came up while the cases ran and makes their results doubtful.
         stop: set to have the row broken off.
         target_hash: hash of the copy that the report names; another one is a deviation.
     """
@@ -58,12 +59,14 @@ class RowRun:
         *,
         found_row: Callable[[RowFacts], None],
         found_result: Callable[[CaseResult], None],
+        found_warning: Callable[[RowWarning], None],
         stop: threading.Event,
         target_hash: str | None = None,
     ) -> None:
         self._target_hash = target_hash
         self._order, self._folder, self._limits, self._stop = order, folder, limits, stop
         self._found_row, self._found_result = found_row, found_result
+        self._found_warning = found_warning
         self._row = order.backend or ""
         self._remaining = list(order.ids)
         self._known = False
@@ -94,6 +97,8 @@ class RowRun:
                 self._found_row(self._facts(event["hash"], worker))
             elif event["event"] == "end":
                 self._finish(event["id"], Outcome(event["outcome"]), event["message"], event["seconds"])
+            elif event["event"] == "warning":
+                self._found_warning(RowWarning(self._row, event["text"]))
         return worker
 
     def _facts(self, loaded_hash: str, worker: WorkerProcess) -> RowFacts:

@@ -18,12 +18,16 @@ from .case import Case
 from .expectations.files import load_expectations
 from .expectations.model import Expectation
 from .expectations.resolving import resolved
-from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
+from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFacts, RowWarning, TargetFacts
 from .requirements import Requirement
 from .resuming import check_same_run, remaining
 from .runner import RowRun, look_at_backend, look_at_target
+from .targets.provenance import source_hash
 from .worker import Order
 from .worker_process import Limits
+
+# Requirements, vectors and expectations decide what a case says, as its code does.
+_SUITE_SOURCES = (".py", ".md", ".json", ".toml")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,10 @@ class Observer(Protocol):
         """A case has an outcome."""
         ...
 
+    def found_warning(self, warning: RowWarning) -> None:
+        """The results of a row are doubtful."""
+        ...
+
     def found_accuracy(self, row: Row) -> None:
         """An error was measured."""
         ...
@@ -97,7 +105,9 @@ class Recorder:
     def __init__(self, header: Header, observers: Sequence[Observer], kept: Report | None = None) -> None:
         self.report = Report(header)
         if kept is not None:
-            self.report = Report(kept.header, dict(kept.rows), list(kept.results))
+            self.report = Report(
+                kept.header, dict(kept.rows), list(kept.results), row_warnings=list(kept.row_warnings)
+            )
         self._observers = observers
         self._lock = threading.Lock()
 
@@ -119,6 +129,15 @@ class Recorder:
             self.report.results.append(result)
             for observer in self._observers:
                 observer.found_result(result)
+
+    def found_warning(self, warning: RowWarning) -> None:
+        """Keep what makes the results of a row doubtful."""
+        with self._lock:
+            if warning in self.report.row_warnings:
+                return
+            self.report.row_warnings.append(warning)
+            for observer in self._observers:
+                observer.found_warning(warning)
 
     def found_accuracy(self, row: Row) -> None:
         """Keep a measured error."""
@@ -164,6 +183,7 @@ def run(plan: Plan, observers: Sequence[Observer] = ()) -> Report:
                 plan.limits,
                 found_row=recorder.found_row,
                 found_result=recorder.found_result,
+                found_warning=recorder.found_warning,
                 stop=stop,
                 target_hash=target.hash,
             )
@@ -199,6 +219,7 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         allowances=allowances(rules),
         strict=plan.strict,
         target_option=plan.target,
+        suite_hash=source_hash(Path(__file__).parent, _SUITE_SOURCES),
     )
 
 

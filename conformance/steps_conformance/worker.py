@@ -91,6 +91,7 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     """Look at backend and target, and run the cases; stop at the first thing that is missing."""
     backend: Any = None
     target: Any = None
+    loaded_at_start: list[str] = []
     if order.backend is not None:
         backend = _found(journal, "backend", load_backend, order.backend)
         probe = _journaled(journal, "probe", _probe_facts, backend) if backend else None
@@ -100,11 +101,16 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
         target = _found(journal, "target", partial(load_target, restarts=order.restarts), order.target)
         if target is None or _journaled(journal, "target", _target_facts, target) is None:
             return
+        loaded_at_start = other_copies(target.path)
     cases = load_cases(order.cases) if order.ids else {}
     for identity in order.ids:
         journal.write("start", id=identity)
         result = execute(cases[identity], backend, target) if identity in cases else _GONE
         journal.write("end", id=identity, **asdict(result))
+    if target is not None:
+        for folder in other_copies(target.path):
+            if folder not in loaded_at_start:
+                journal.write("warning", text=_another_copy(folder))
 
 
 def _found(journal: JournalWriter, what: str, find: Callable[[Any], Any], *args: Any) -> Any:

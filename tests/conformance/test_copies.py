@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from steps_conformance.reports.jsonl import read
+from steps_conformance.reports.markdown import plain
 from steps_conformance.runner import TargetDidNotStartError, look_at_target
 from steps_conformance.targets.copy import NoPackageError, load_copy
 from steps_conformance.targets.provenance import source_hash
@@ -80,6 +81,26 @@ def test_a_copy_that_reaches_for_another_copy_is_a_warning(copied, tmp_path):
     (warning,) = report.header.target.warnings
     assert warning.startswith(f"another copy is loaded beside the tested one, from {ROOT / 'steps_core'}; ")
     assert f"warning: {warning}" in done.stderr
+
+
+def test_a_copy_that_reaches_for_another_copy_in_the_middle_of_a_case_is_a_warning_in_every_form(
+    copied, tmp_path
+):
+    late = "    import steps_core as _wrong\n    norm = call.global_norm(gradients)\n"
+    folder = copied("any_name", "steps/clipping.py", "    norm = call.global_norm(gradients)\n", late)
+
+    done, report = run(folder, tmp_path / "report", "--id", "CLIP-GLOBAL-003")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report.header.target.warnings == ()
+    (warning,) = report.warnings()
+    assert warning.startswith(
+        f"numpy: another copy is loaded beside the tested one, from {ROOT / 'steps_core'}; "
+    )
+    assert f"warning: {warning}" in done.stderr
+    assert f"- warning: {plain(warning)}" in (tmp_path / "report/report.md").read_text()
+    assert f"<li>{warning}</li>" in (tmp_path / "report/report.html").read_text()
+    assert read(tmp_path / "report/report.jsonl").warnings() == [warning]
 
 
 def test_another_copy_is_seen_in_a_module_that_nothing_imports(copied, tmp_path):

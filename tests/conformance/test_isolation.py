@@ -38,6 +38,7 @@ def outcomes_of(planted, tmp_path):
             limits,
             found_row=lambda row: None,
             found_result=results.append,
+            found_warning=pytest.fail,
             stop=threading.Event(),
         ).run()
         return results

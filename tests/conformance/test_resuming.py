@@ -103,6 +103,10 @@ def target(**changes):
     )
 
 
+def header(**changes):
+    return lambda record: record | changes if record["record"] == "header" else record
+
+
 def row(**changes):
     return lambda record: record | changes if record["record"] == "row" else record
 
@@ -111,9 +115,10 @@ def row(**changes):
     ("change", "text"),
     [
         (target(hash="f" * 64), "target hash: was 'ffff"),
+        (header(suite_hash="e" * 64), "suite_hash: was 'eeee"),
         (row(version="1.0"), "backend numpy: version: was '1.0', is '"),
     ],
-    ids=["hash", "library"],
+    ids=["hash", "suite", "library"],
 )
 def test_another_run_is_refused_and_the_report_is_left_as_it_was(broken_off, tmp_path, change, text):
     file = broken_off(change=change)

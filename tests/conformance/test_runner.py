@@ -30,6 +30,7 @@ def run_row(planted, tmp_path):
             limits,
             found_row=rows.append,
             found_result=results.append,
+            found_warning=pytest.fail,
             stop=threading.Event(),
             target_hash=target_hash,
         ).run()
@@ -176,6 +177,7 @@ def test_a_row_can_be_stopped(planted, tmp_path):
         Limits(),
         found_row=lambda row: stop.set(),
         found_result=results.append,
+        found_warning=pytest.fail,
         stop=stop,
     )
 

@@ -11,6 +11,7 @@ from ..expectations.files import ExpectationError
 from ..memory import MemoryLimitError, check_memory_limit
 from ..reports.jsonl import JsonLinesWriter
 from ..reports.model import Report
+from ..reports.showing import shown_text
 from ..reports.verdict import judge
 from ..resuming import ResumeError, read_broken_off
 from ..runner import TargetDidNotStartError
@@ -97,8 +98,8 @@ def run_command(
     append_summary(found, verdict, summaries)
     if found.accuracy:
         output.print(rich_table(found.accuracy))
-    for warning in found.header.target.warnings:
-        errors.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+    for warning in found.warnings():
+        errors.print(f"warning: {shown_text(warning)}", style="yellow", markup=False, soft_wrap=True)
     output.print(summary(found, verdict))
     raise typer.Exit(verdict.exit_code)
 

@@ -1,9 +1,10 @@
 """The report as JSON lines: a header, then each thing as soon as it is found, and a footer.
 
-Every line is an object with a ``record``. ``header``, ``row``, ``case``, ``accuracy`` and ``unmeasured`` have
-the fields of the classes that the model is made of. ``expected`` lines say which results are XFAIL or XPASS,
-and why; they follow from the header and the cases, and a reader computes them again and compares. A file
-without a ``footer`` is of a run that did not come to its end. ``report.schema.json`` describes each line.
+Every line is an object with a ``record``. ``header``, ``row``, ``case``, ``warning``, ``accuracy`` and
+``unmeasured`` have the fields of the classes that the model is made of. ``expected`` lines say which results
+are XFAIL or XPASS, and why; they follow from the header and the cases, and a reader computes them again and
+compares. A file without a ``footer`` is of a run that did not come to its end. ``report.schema.json``
+describes each line.
 """
 
 import json
@@ -17,7 +18,7 @@ from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
 from ..expectations.model import Condition, Expectation
 from ..outcomes import COMPUTED, Outcome
-from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, TargetFacts
+from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, RowWarning, TargetFacts
 from .verdict import judge
 
 SCHEMA = 2
@@ -57,6 +58,8 @@ class JsonLinesWriter:
             self.found_row(row)
         for result in self._kept.results:
             self.found_result(result)
+        for warning in self._kept.row_warnings:
+            self.found_warning(warning)
         self._stream.close()
         first.replace(self._file)
         self._stream = self._file.open("a", encoding="utf-8")
@@ -70,6 +73,10 @@ class JsonLinesWriter:
     def found_result(self, result: CaseResult) -> None:
         """Write a result."""
         self._write("case", **asdict(result))
+
+    def found_warning(self, warning: RowWarning) -> None:
+        """Write what makes the results of a row doubtful."""
+        self._write("warning", **asdict(warning))
 
     def found_accuracy(self, row: Row) -> None:
         """Write a measured error."""
@@ -107,6 +114,8 @@ def write(report: Report, file: Path) -> None:
         writer.found_row(row)
     for result in report.results:
         writer.found_result(result)
+    for warning in report.row_warnings:
+        writer.found_warning(warning)
     for measured in report.accuracy:
         writer.found_accuracy(measured)
     for unmeasured in report.unmeasured:
@@ -201,6 +210,8 @@ def _add(report: Report, record: str, fields: dict[str, Any], expected: list[dic
         report.rows[row.name] = row
     elif record == "case":
         report.results.append(_result(fields))
+    elif record == "warning":
+        report.row_warnings.append(RowWarning(**fields))
     elif record == "accuracy":
         ulps = math.inf if fields["ulps"] == _INFINITE else fields["ulps"]
         report.accuracy.append(Row(**{**fields, "ulps": ulps}))

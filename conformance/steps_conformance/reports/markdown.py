@@ -27,6 +27,7 @@ def render(report: Report, verdict: Verdict) -> str:
         f"# Conformance of {plain(target.name)} {plain(target.version)}",
         f"**{plain(judged.headline)}** (exit code {judged.exit_code})",
         _section("", (f"- {plain(reason)}" for reason in judged.reasons)),
+        _section("", (f"- warning: {plain(warning)}" for warning in said.warnings())),
         _table(said),
         _failures(failures(said), declared=bool(said.header.expectations)),
         _section("## Declared deviations of the target", _deviations(said)),
@@ -53,6 +54,7 @@ def _facts(report: Report) -> str:
         f"tested copy: `{code(header.target.path)}`",
         f"SHA-256 of its sources: `{code(header.target.hash)}`",
         plain(f"suite {header.suite}, Python {header.python}, {header.platform}, started {header.started}"),
+        f"SHA-256 of the suite: `{code(header.suite_hash)}`",
         f"{len(header.planned)} planned cases for {len(header.requirements)} requirements",
     ]
     return "\n".join(f"- {fact}" for fact in facts)

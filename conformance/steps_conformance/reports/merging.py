@@ -44,6 +44,7 @@ def merge(reports: Sequence[tuple[str, Report]]) -> Report:
         complete=True,
         accuracy=_once(reports, lambda r: r.accuracy, _place_of_accuracy, "the accuracy of"),
         unmeasured=list(dict.fromkeys(one for _, report in reports for one in report.unmeasured)),
+        row_warnings=list(dict.fromkeys(one for _, report in reports for one in report.row_warnings)),
     )
     merged.sort()
     return merged
@@ -53,6 +54,7 @@ def _check_same(first: tuple[str, Report], other: tuple[str, Report]) -> None:
     """Refuse reports that are not of one suite and one target."""
     for what, value_of in (
         ("the version of the suite", lambda header: header.suite),
+        ("the hash of the suite", lambda header: header.suite_hash),
         ("the target's name", lambda header: header.target.name),
         ("the target's version", lambda header: header.target.version),
         ("the target's hash", lambda header: header.target.hash),
@@ -106,7 +108,11 @@ def _planned(reports: Sequence[tuple[str, Report]]) -> dict[str, str]:
 
 def _header(headers: Sequence[Header], planned: dict[str, str]) -> Header:
     first = headers[0]
-    target = replace(first.target, expectations=_union(header.target.expectations for header in headers))
+    target = replace(
+        first.target,
+        expectations=_union(header.target.expectations for header in headers),
+        warnings=_union(header.target.warnings for header in headers),
+    )
     return replace(
         first,
         python=", ".join(dict.fromkeys(header.python for header in headers)),

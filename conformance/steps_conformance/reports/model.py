@@ -62,6 +62,7 @@ class Header:
         allowances: what the traits that backends declare allow under the planned requirements.
         strict: whether a SHOULD counts like a MUST.
         target_option: the value of ``--target``; empty where it is not known.
+        suite_hash: SHA-256 of the sources of the suite.
     """
 
     suite: str
@@ -78,6 +79,7 @@ class Header:
     allowances: tuple[Allowance, ...] = ()
     strict: bool = False
     target_option: str = ""
+    suite_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,14 @@ class RowFacts:
 
 
 @dataclass(frozen=True)
+class RowWarning:
+    """What came up while the cases of a backend ran: perhaps not the target alone was tested."""
+
+    row: str
+    text: str
+
+
+@dataclass(frozen=True)
 class CaseResult:
     """What became of one case on one backend."""
 
@@ -128,6 +138,7 @@ class Report:
         results: one for each planned case on each backend that ran.
         accuracy: the errors that were measured, backend by backend.
         unmeasured: the backends on which measuring broke off.
+        row_warnings: what came up while cases ran, backend by backend.
         complete: whether the run came to its end.
     """
 
@@ -137,6 +148,11 @@ class Report:
     complete: bool = False
     accuracy: list[Row] = field(default_factory=list)
     unmeasured: list[Unmeasured] = field(default_factory=list)
+    row_warnings: list[RowWarning] = field(default_factory=list)
+
+    def warnings(self) -> list[str]:
+        """Return what makes it doubtful that the target alone was tested."""
+        return [*self.header.target.warnings, *(f"{one.row}: {one.text}" for one in self.row_warnings)]
 
     def requirement_of(self, result: CaseResult) -> RequirementFacts:
         """Return the requirement that a result is about."""

@@ -1,17 +1,24 @@
-"""Which copy was tested: a hash over the sources of a package."""
+"""Which copy was tested, and by which suite: a hash over the sources of a package."""
 
 import hashlib
 from pathlib import Path
 
+PYTHON = (".py",)
 
-def source_hash(path: str | Path) -> str:
-    """Return the SHA-256 over the Python sources under a folder, or of one file.
+
+def source_hash(path: str | Path, suffixes: tuple[str, ...] = PYTHON) -> str:
+    """Return the SHA-256 over the sources under a folder, or of one file.
+
+    Args:
+        path: the folder or file.
+        suffixes: what the names of sources end with; Python's by default.
 
     Names and contents count, so that a file that was added, removed, renamed or edited gives another
     hash; line endings do not, so that the same commit has one hash on every system.
     """
     root = Path(path)
-    files = sorted(root.rglob("*.py"), key=lambda file: _name(file, root)) if root.is_dir() else [root]
+    found = (file for file in root.rglob("*") if file.suffix in suffixes) if root.is_dir() else (root,)
+    files = sorted(found, key=lambda file: _name(file, root))
     digest = hashlib.sha256()
     for file in files:
         content = file.read_bytes().replace(b"\r\n", b"\n")

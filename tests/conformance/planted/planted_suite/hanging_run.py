@@ -23,5 +23,6 @@ def main() -> None:
             Limits(),
             found_row=lambda row: None,
             found_result=lambda result: None,
+            found_warning=lambda warning: None,
             stop=threading.Event(),
         ).run()
