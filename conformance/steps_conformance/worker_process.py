@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from .journal import Event, JournalReader
 from .outcomes import Outcome
@@ -83,7 +84,7 @@ class WorkerProcess:
         try:
             yield from self._follow(process, JournalReader(journal))
         finally:
-            _end(process)
+            end_group(process)
             process.wait()
             process.stdin.close()
             self._said.wait()
@@ -131,7 +132,7 @@ class WorkerProcess:
         return Outcome.CRASH, f"{text}\n{said}" if said else text, 0.0
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end_group(process: "subprocess.Popen[Any]") -> None:
     """End a process and what it has started, such as a target that hangs; its group outlives it."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):

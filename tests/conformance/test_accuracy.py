@@ -154,6 +154,14 @@ def test_measuring_that_nobody_follows_any_more_ends_at_once(planted):
     assert time.monotonic() - started < 30
 
 
+def test_a_measure_that_takes_too_long_is_an_error_and_what_was_measured_before_stays(planted):
+    rows = take("numpy", "planted_suite.stalling_target:target", 1, NORMS, longest_seconds=10)
+
+    assert next(rows).backend == "numpy"
+    with pytest.raises(MeasuringError, match=r"^a measure took longer than 10 s$"):
+        list(rows)
+
+
 def test_the_command_adds_its_table_to_a_report(tmp_path):
     (tmp_path / "report.md").write_text("# Conformance\n")
     result = CliRunner().invoke(
