@@ -177,4 +177,4 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], Callable[[], Any]]] = {
     "SGDStep": _sgd,
 }
 
-target = KerasTarget(name="keras", sources="keras.src.optimizers", expectations=expectations_of(__file__))
+target = KerasTarget(name="keras", sources=("keras.src.optimizers",), expectations=expectations_of(__file__))

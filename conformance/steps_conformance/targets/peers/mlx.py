@@ -192,4 +192,4 @@ _OPTIMIZERS: dict[str, Callable[[dict[str, Any]], Callable[[], Any]]] = {
     "SGDStep": _sgd,
 }
 
-target = MlxTarget(name="mlx", sources="mlx.optimizers", expectations=expectations_of(__file__))
+target = MlxTarget(name="mlx", sources=("mlx.optimizers",), expectations=expectations_of(__file__))

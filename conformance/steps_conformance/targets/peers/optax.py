@@ -305,7 +305,7 @@ def _piecewise(boundaries: Sequence[int], values: Sequence[float]) -> Any:
 
 target = OptaxTarget(
     name="optax",
-    sources="optax",
+    sources=("optax",),
     expectations=expectations_of(__file__),
     capabilities=frozenset({"trees", "apply_updates"}),
 )

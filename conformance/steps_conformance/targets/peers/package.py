@@ -1,5 +1,6 @@
 """What every target over another library says of itself."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -15,13 +16,13 @@ class Peer:
 
     Attributes:
         name: what reports call the target, and the name of the distribution.
-        sources: dotted name of the package that is hashed, the part that the adapter uses.
+        sources: dotted names of the packages that are hashed: the parts that the adapter uses.
         expectations: the expectation file.
         capabilities: names out of CAPABILITIES.
     """
 
     name: str
-    sources: str
+    sources: tuple[str, ...]
     expectations: str
     capabilities: frozenset[str] = frozenset()
 
@@ -30,18 +31,27 @@ class Peer:
         """The version of the installed distribution."""
         return version(self.name)
 
-    @cached_property
+    @property
     def path(self) -> str:
-        """The folder of the sources."""
-        spec = find_spec(self.sources)
-        if spec is None or spec.origin is None:
-            raise ImportError(f"{self.sources} is not installed; run pip install 'steps-core[peers]'")
-        return str(Path(spec.origin).parent)
+        """The folder of the first part."""
+        return self._folders[0]
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the sources."""
-        return source_hash(self.path)
+        """SHA-256 of the sources: of the hashes of the parts, where there are several."""
+        hashes = [source_hash(folder) for folder in self._folders]
+        return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+    @cached_property
+    def _folders(self) -> list[str]:
+        return [_folder_of(package) for package in self.sources]
+
+
+def _folder_of(package: str) -> str:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{package} is not installed; run pip install 'steps-core[peers]'")
+    return str(Path(spec.origin).parent)
 
 
 REAL = frozenset({"float16", "bfloat16", "float32", "float64"})

@@ -180,6 +180,6 @@ _OPTIMIZERS: dict[str, Callable[[dict[str, Any]], Callable[[list[Any]], Any]]] =
 
 target = TorchTarget(
     name="torch",
-    sources="torch.optim",
+    sources=("torch.optim", "torch.nn.utils"),
     expectations=expectations_of(__file__),
 )
