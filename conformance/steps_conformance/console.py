@@ -186,6 +186,8 @@ def summary(report: Report, verdict: Verdict) -> Group:
     report, verdict = shown(report), shown(verdict)
     target = report.header.target
     style = {0: "bold green", 1: "bold red", 2: "bold yellow"}[verdict.exit_code]
+    if verdict.exit_code == 0 and deviations(report):
+        style = "bold yellow"
     parts: list[Table | Text] = [
         Text(f"{target.name} {target.version}  {target.path}  sha256 {target.hash[:12]}", style="dim"),
         _table(report),

@@ -63,7 +63,7 @@ RUNS = {
     "a declared deviation": (
         0,
         {"PASS", "XFAIL"},
-        "conformant with 1 declared deviation: PLANT-FAIL-001",
+        "conformant except for 1 declared deviation: PLANT-FAIL-001",
         {"ids": [PASS, WRONG], "declared": [(WRONG, "FAIL")]},
     ),
     "a declared deviation of another kind": (
