@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..namespaces import Array, Namespace, astype, device_of, dtype_name, to_device
+from ..namespaces import Array, Namespace, astype, computed_once, device_of, dtype_name, to_device
 from .formats import FLOAT64, format_of, is_complex_name
 from .norms import ScaledNorm, SquareSums, add_square_sums, leaf_square_sums, scaled_norm
 
@@ -26,7 +26,7 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
     for device, sums_on_device in by_device.items():
         total = add_square_sums(xp, sums_on_device)
         totals.append(total if device == home else moved(total, home))
-    return scaled_norm(xp, add_square_sums(xp, totals))
+    return computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
 
 
 def _in_float64(xp: Namespace, leaf: Array) -> Array:
