@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 import steps_backends
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from steps_backends import format_of
+from steps_backends import format_of, host_array
 from steps_conformance.cli import app
+from steps_conformance.compare import Mismatch
 from steps_conformance.containers import leaves, mapped
 from steps_conformance.outcomes import FAILURES, Outcome
-from steps_conformance.random_lane.clips import arrays_of
+from steps_conformance.random_lane.clips import arrays_of, clip_vector
 from steps_conformance.random_lane.numbers import Range
 from steps_conformance.random_lane.properties import PROPERTIES
 from steps_conformance.random_lane.searching import SOURCE, file_of, search
+from steps_conformance.run import Run
 from steps_conformance.targets.protocol import Refusal
 from steps_conformance.targets.steps_core import PackageTarget, target
 from steps_conformance.vectors.model import read_vectors
@@ -417,3 +419,13 @@ def test_options_that_do_not_go_together_are_refused(arguments, message):
 
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_a_norm_that_rounding_to_a_narrow_dtype_lifts_above_the_threshold_is_clipped_again():
+    """A subnormal float16 is rounded by up to a half of itself, and that is not a fault of the step."""
+    tree = [host_array([2.0**-21], "float32"), host_array([0x7B5 / 4096], "float16")]
+    vector = clip_vector("global", float.fromhex("0x1.02199780bb311p-18"), tree)
+
+    PROPERTIES["clip-twice"].holds(Run(NUMPY, target), vector)
+    with pytest.raises(Mismatch, match="clipped again: leaf 0"):
+        PROPERTIES["clip-twice"].holds(Run(NUMPY, Around(shrinks_always)), vector)
