@@ -220,6 +220,7 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         strict=plan.strict,
         target_option=plan.target,
         suite_hash=source_hash(Path(__file__).parent, _SUITE_SOURCES),
+        suite_cases=len(plan.cases if plan.suite is None else plan.suite),
     )
 
 
