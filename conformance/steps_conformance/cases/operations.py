@@ -463,6 +463,14 @@ def nan_passes(run: Run, dtype: str) -> None:
         _gives(run, custom(chosen), x, y, host_array([0.0, 0.0, 0.0, equal], dtype))
 
 
+@case("OPERATION-010", each={"dtype": ("float16", "float32", "float64")})
+def nothing_real_is_nan(run: Run, dtype: str) -> None:
+    """The root and the logarithm of a negative number."""
+    x = host_array([-4.0, 1.0], dtype)
+    for name, of_one in (("sqrt", 1.0), ("log", 0.0)):
+        _gives(run, custom(graph(node("out", name, "gradients"))), x, None, host_array([NAN, of_one], dtype))
+
+
 def _gives(
     run: Run, step: Description, x: HostArray, y: HostArray | None, expected: HostArray | None
 ) -> None:
