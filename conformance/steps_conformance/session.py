@@ -22,6 +22,7 @@ from .reports.model import CaseResult, Header, Report, RequirementFacts, RowFact
 from .requirements import Requirement
 from .resuming import check_same_run, remaining
 from .runner import RowRun, look_at_backend, look_at_target
+from .teeth import load_teeth
 from .worker import Order
 from .worker_process import Limits
 
@@ -199,6 +200,8 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         allowances=allowances(rules),
         strict=plan.strict,
         target_option=plan.target,
+        # the figures are of the cases of this package, and of no other
+        teeth=load_teeth() if plan.package == Plan.package else None,
     )
 
 

@@ -1,61 +1,97 @@
-"""Mutants that no case can notice, each with the reason: they are the same program, or nothing shows them."""
+"""Mutants that need not be noticed, each with the reason: nothing shows them, or no requirement speaks of it."""
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from .mutants import Mutant
 
 FILE = Path(__file__).with_name("equivalent.toml")
 
 KINDS = {
     "equivalent": "every result, state and error is the same",
-    "unspecified": "what it changes is free under the requirements",
-    "unreachable": "a target has no way to show it: a repr, a hash, an argument of Python alone",
+    "unspecified": "what changes is free under the requirements",
+    "unreachable": "no case can show it, because a target is asked by descriptions, on one device, without "
+    "derivatives; unit tests do",
 }
 
+# What an entry may name: mutants by identity; all of a function; those of statements that no case executes.
+_LISTS = ("mutants", "functions", "unexecuted")
 
-class EquivalentError(ValueError):
-    """The list of equivalent mutants is wrong; the text names the entry and what to do."""
+
+class ExplanationError(ValueError):
+    """The list is wrong; the text names the entry and what to do."""
 
 
 @dataclass(frozen=True)
-class Equivalent:
-    """Why a mutant need not be noticed."""
+class Reason:
+    """Why some mutants need not be noticed."""
 
-    mutant: str
     kind: str
-    reason: str
+    text: str
 
 
-def load_equivalent(file: Path = FILE) -> dict[str, Equivalent]:
-    """Return the entries by the identity of their mutant.
+@dataclass(frozen=True)
+class Explained:
+    """All entries of the list.
+
+    Attributes:
+        mutants: reasons by the identity of a mutant.
+        functions: reasons by function.
+        unexecuted: likewise, for the statements in it that no case executes.
+    """
+
+    mutants: dict[str, Reason] = field(default_factory=dict)
+    functions: dict[str, Reason] = field(default_factory=dict)
+    unexecuted: dict[str, Reason] = field(default_factory=dict)
+
+    def reason_for(self, mutant: Mutant, *, is_executed: bool) -> Reason | None:
+        """Return why a mutant need not be noticed; None where it has to be."""
+        found = self.mutants.get(mutant.identity) or self.functions.get(mutant.scope)
+        return found if found or is_executed else self.unexecuted.get(mutant.scope)
+
+    def check_known(self, mutants: Iterable[Mutant], modules: Iterable[str]) -> None:
+        """Refuse an entry about one of these modules whose mutants do not exist any more."""
+        known, identities, scopes = set(modules), set(), set()
+        for mutant in mutants:
+            identities.add(mutant.identity)
+            scopes.add(mutant.scope)
+        stale = [name for name in self.mutants if _in(name, known) and name not in identities]
+        stale += [
+            name for name in {**self.functions, **self.unexecuted} if _in(name, known) and name not in scopes
+        ]
+        if stale:
+            listed = "\n".join(stale)
+            raise ExplanationError(
+                f"the source has changed, and these mutants are gone; remove or renew in {FILE.name}:\n{listed}"
+            )
+
+
+def _in(name: str, modules: set[str]) -> bool:
+    scope = name.split(": ", 1)[0]
+    return any(scope == module or scope.startswith(f"{module}.") for module in modules)
+
+
+def load_explained(file: Path = FILE) -> Explained:
+    """Return the list.
 
     Raises:
-        EquivalentError: an entry stands twice, has no reason, or is of no known kind.
+        ExplanationError: an entry is of no known kind, has no reason, names nothing, or names what another does.
     """
-    found: dict[str, Equivalent] = {}
+    found = Explained()
     for group in tomllib.loads(file.read_text(encoding="utf-8")).get("because", []):
-        kind, reason = group.get("kind"), group.get("reason", "")
-        if kind not in KINDS or len(reason) < 20:
-            raise EquivalentError(
-                f"each entry needs a kind out of {', '.join(KINDS)} and a reason, got {kind!r}: {reason!r}"
+        kind, text = group.get("kind"), " ".join(group.get("reason", "").split())
+        if kind not in KINDS or len(text) < 20:
+            raise ExplanationError(
+                f"an entry needs a kind out of {', '.join(KINDS)} and a reason, got {kind!r} and {text!r}"
             )
-        for mutant in group["mutants"]:
-            if mutant in found:
-                raise EquivalentError(f"{mutant!r} is listed twice; remove one")
-            found[mutant] = Equivalent(mutant, kind, reason)
+        if not any(group.get(name) for name in _LISTS):
+            raise ExplanationError(f"the entry {text!r} names nothing; give it {' or '.join(_LISTS)}")
+        for name in _LISTS:
+            entries = getattr(found, name)
+            for entry in group.get(name, []):
+                if entry in entries:
+                    raise ExplanationError(f"{entry!r} is listed twice; remove one")
+                entries[entry] = Reason(kind, text)
     return found
-
-
-def check_known(entries: dict[str, Equivalent], identities: set[str], modules: set[str]) -> None:
-    """Refuse an entry for a mutant of these modules that does not exist any more."""
-    stale = [name for name in entries if _module(name, modules) is not None and name not in identities]
-    if stale:
-        raise EquivalentError(
-            "no such mutant exists now, because the source has changed; remove or renew the entry of\n"
-            + "\n".join(stale)
-        )
-
-
-def _module(identity: str, modules: set[str]) -> str | None:
-    scope = identity.split(": ", 1)[0]
-    return next((one for one in modules if scope == one or scope.startswith(f"{one}.")), None)

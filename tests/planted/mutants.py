@@ -171,6 +171,8 @@ def _is_skipped(node: ast.AST) -> bool:
         return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
     if isinstance(node, ast.Assign):
         return _is_alias(node)
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
     return isinstance(node, (ast.Assert, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal))
 
 

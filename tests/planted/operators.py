@@ -164,7 +164,8 @@ def _calls(node: ast.Call, *, in_text: bool) -> Iterator[Change]:
                 yield Change("argument order", _with(node, args=_exchanged(arguments, one)))
     if not in_text:
         for place, keyword in enumerate(node.keywords):
-            if keyword.arg is not None:
+            # strict=True of zip states what the code around it has made sure
+            if keyword.arg not in (None, "strict"):
                 left = [*node.keywords[:place], *node.keywords[place + 1 :]]
                 yield Change("dropped argument", _with(node, keywords=left))
     if name in _EXCHANGED:

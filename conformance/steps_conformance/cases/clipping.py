@@ -168,6 +168,14 @@ def empty_leaf(run: Run, variant: str, shape: tuple[int, ...]) -> None:
     same_bits(run.read(both), {"empty": gradients["empty"], "full": run.read(alone)})
 
 
+@case("CLIP-OPTION-011", each={"unit_axis": (0, 1, -1), "shape": ((0, 3), (2, 0, 3), (2, 3, 0, 2))})
+def empty_units(run: Run, unit_axis: int, shape: tuple[int, ...]) -> None:
+    """Units that have no elements, and no units at all."""
+    gradients = [HostArray("float32", shape, ())]
+    result = clipped(run, gradients, gradients, variant="per-weight-relative", unit_axis=unit_axis)
+    same_bits(run.read(result), gradients)
+
+
 @case("CLIP-WEIGHT-001", each={"dtype": REAL_DTYPES})
 def elements_stop_at_the_limit(run: Run, dtype: str) -> None:
     """Inside, on the border and outside, with a threshold that every dtype holds."""

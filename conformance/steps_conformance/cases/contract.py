@@ -247,6 +247,8 @@ NEGATES: dict[str, tuple[Description, bool]] = {
     "empty-chain": (chain(), False),
     "clip-then-adam": (chain(description("GradientClippingStep"), description("AdamStep")), True),
     "twice": (chain(description("SGDStep"), description("ScalingStep", scale=-1.0)), False),
+    "three-times": (chain(*[description("SGDStep")] * 3), True),
+    "four-times": (chain(*[description("SGDStep")] * 4), False),
     "nested-three": (
         chain(
             chain(description("SGDStep"), description("AdamStep")),

@@ -343,6 +343,21 @@ def means_of_extremes(run: Run, size: float, over: str) -> None:
     follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
 
 
+MANY = {"largest": 3e38, "tiny": 2.0**-122}
+
+
+@case("OPERATION-004", each={"size": MANY, "over": ("tree", "leaf", "unit")})
+def means_of_many(run: Run, size: float, over: str) -> None:
+    """So many that a sum over few parts of them overflows, or a part of each loses its digits."""
+    whole = {"x": host_array([abs(value) * size for value in sample((300,)).values])}
+    nodes = [
+        node("m", "mean", "gradients", over=over),
+        node("zero", "multiply", "gradients", 0.0),
+        node("out", "add", "zero", "m"),
+    ]
+    follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
+
+
 @case("OPERATION-004", each={"size": {"large": 1e38, "small": 1e-35}})
 def division_by_extremes(run: Run, size: float) -> None:
     """By a number, and by a scalar: no reciprocal may be taken that leaves the format."""

@@ -318,15 +318,38 @@ def relative_thresholds_of_every_size(run: Run, threshold: int) -> None:
             within_ulps(got, wanted, 8)
 
 
+@case("TUNE-008", each={"epsilon": SIZES}, needs=NEEDS)
+def floors_of_every_size(run: Run, epsilon: int) -> None:
+    """The limit is 5 * 2^epsilon, or 5 * 2^weight where that is larger."""
+    step = clipping(run, "per-weight-relative")
+    for weight, size in itertools.product(SIZES, SIZES):
+        weights = host_array([math.ldexp(3.0, weight), math.ldexp(4.0, weight)])
+        values = [math.ldexp(3.0, size), math.ldexp(-4.0, size)]
+        result = clipped(run, step, 1.0, host_array(values), weights, math.ldexp(5.0, epsilon))
+        excess = size - max(weight, epsilon)
+        if excess <= 0:
+            kept(run, result, host_array(values))
+        else:
+            within_ulps(run.read(result), [math.ldexp(value, -excess) for value in values], 8)
+
+
 def clipping(run: Run, variant: str) -> Subject:
     """Return a clip whose numbers are tunable."""
     return run.step("GradientClippingStep", variant=variant, threshold=tunable(1.0), epsilon=tunable(0.0))
 
 
-def clipped(run: Run, step: Subject, threshold: float, given: HostArray, weights: HostArray | None) -> Any:
-    """Return gradients clipped to a threshold that is put into the state."""
+def clipped(
+    run: Run,
+    step: Subject,
+    threshold: float,
+    given: HostArray,
+    weights: HostArray | None,
+    epsilon: float = 0.0,
+) -> Any:
+    """Return gradients clipped to a threshold, and with a floor, that are put into the state."""
     gradients, old = made(run, given), made(run, weights)
-    result, _ = step.apply(gradients, old, step.init(gradients) | {"threshold": run.array(threshold)})
+    numbers = {"threshold": run.array(threshold), "epsilon": run.array(epsilon)}
+    result, _ = step.apply(gradients, old, step.init(gradients) | numbers)
     return result
 
 

@@ -8,6 +8,7 @@ from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
 from ..expectations.model import Declared, Expectation, declared
 from ..outcomes import COUNTED_AGAINST, Outcome
+from ..teeth import Teeth
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Header:
         allowances: what the traits that backends declare allow under the planned requirements.
         strict: whether a SHOULD counts like a MUST.
         target_option: the value of ``--target``; empty where it is not known.
+        teeth: how many planted faults the suite catches; None where that is not known.
     """
 
     suite: str
@@ -78,6 +80,7 @@ class Header:
     allowances: tuple[Allowance, ...] = ()
     strict: bool = False
     target_option: str = ""
+    teeth: Teeth | None = None
 
 
 @dataclass(frozen=True)
