@@ -40,6 +40,11 @@ class Fault:
     make: Callable[[Any, "Copy"], Any]
     row: str = "numpy"
 
+    @property
+    def topic(self) -> str:
+        """The file that it stands in."""
+        return self.make.__module__.rsplit(".", 1)[-1]
+
     def plant(self) -> "Copy":
         """Return a fresh copy of the implementation with this fault in it."""
         copy = Copy(load_copy(source_of("steps_core")))

@@ -1,4 +1,4 @@
-"""Mutants that need not be noticed, each with the reason: nothing shows them, or no requirement speaks of it."""
+"""Mutants that need not be noticed, each with the reason why no case could."""
 
 import tomllib
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ class Explained:
         if stale:
             listed = "\n".join(stale)
             raise ExplanationError(
-                f"the source has changed, and these mutants are gone; remove or renew in {FILE.name}:\n{listed}"
+                f"the source has changed, and mutants are gone; remove or renew in {FILE.name}:\n{listed}"
             )
 
 
@@ -77,7 +77,7 @@ def load_explained(file: Path = FILE) -> Explained:
     """Return the list.
 
     Raises:
-        ExplanationError: an entry is of no known kind, has no reason, names nothing, or names what another does.
+        ExplanationError: an entry is of no known kind, has no reason, or names nothing, or what another names.
     """
     found = Explained()
     for group in tomllib.loads(file.read_text(encoding="utf-8")).get("because", []):

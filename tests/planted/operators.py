@@ -135,7 +135,9 @@ def _constants(node: ast.Constant, *, in_text: bool) -> Iterator[Change]:
     elif isinstance(value, float):
         others = (value + 1.0, 0.0) if value else (1.0,)
     elif isinstance(value, str) and value and not in_text:
-        others = (f"other {value}",)
+        # no text that holds the old one: a case may look for it in a longer text
+        swapped = value.swapcase()
+        others = (swapped if swapped != value else "other",)
     for other in others:
         yield Change("constant", _with(node, value=other, kind=None))
 

@@ -10,7 +10,7 @@ import steps_conformance
 from steps_conformance.teeth import FILE
 
 from .catalogue import Fault, catalogue_hash
-from .equivalent import KINDS, Equivalent
+from .equivalent import KINDS, Explained, Reason
 from .judging import Judgement
 from .scoring import Score
 
@@ -53,38 +53,37 @@ def read_data() -> dict[str, Any]:
     return data
 
 
-def write(data: Mapping[str, Any], faults: Sequence[Fault], explained: Mapping[str, Equivalent]) -> None:
+def write(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained) -> None:
     """Write the data and the page."""
     data_file().write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8", newline="\n")
     PAGE.write_text(page(data, faults, explained), encoding="utf-8", newline="\n")
 
 
-def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Mapping[str, Equivalent]) -> str:
+def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained) -> str:
     """Return the page."""
     figures = data["figures"]
-    parts = [
-        "# Teeth: does the suite catch what is wrong?",
+    opening = (
         "A conformance suite that passes wrong code is worse than none. So this one is tried on wrong code: on "
         f"**{figures['faults']} faults written by hand**, of which it catches **{figures['caught']}**, and on "
-        f"**{figures['mutants']:,} mutants** of the reference implementation, small changes made one at a time, "
-        f"of which it notices **{figures['noticed']:,}**. Only the suite's own deterministic cases count; unit "
-        "tests and the random lane have no part in it. This page is made by `nox -s teeth -- --write`.",
-        _faults(data, faults),
-        _modules(data),
-        _reasons(data, explained),
-    ]
+        f"**{figures['mutants']:,} mutants** of the reference implementation, small changes made one at a "
+        f"time, of which it notices **{figures['noticed']:,}**. Only the suite's own deterministic cases "
+        "count; unit tests and the random lane have no part in it. Every report says the figures. "
+        "This page is made by `nox -s teeth -- --write`."
+    )
+    heading = "# Teeth: does the suite catch what is wrong?"
+    parts = [heading, opening, _faults(data, faults), _modules(data), _reasons(explained)]
     return "\n\n".join(parts) + "\n"
 
 
 def _faults(data: Mapping[str, Any], faults: Sequence[Fault]) -> str:
-    parts = [
-        "## Faults written by hand",
+    opening = (
         "Each is the reference implementation with one function replaced, loaded as a copy. It names the "
-        "requirements that it breaks, and a case of every one of them must notice.",
-    ]
-    for topic, listed in groupby(faults, key=lambda fault: fault.make.__module__.rsplit(".", 1)[-1]):
+        "requirements that it breaks, and a case of every one of them must notice."
+    )
+    parts = ["## Faults written by hand", opening]
+    for topic, listed in groupby(faults, key=lambda fault: fault.topic):
         parts.append(f"### {topic.capitalize()}")
-        lines = ["| It | Seen in | Caught by |", "| --- | --- | --- |"]
+        lines = ["| It | Seen in, or likely because | Caught by |", "| --- | --- | --- |"]
         for fault in listed:
             cases = "<br>".join(f"`{case}`" for case in data["faults"].get(fault.name, {}).values())
             where = "" if fault.row == "numpy" else f" (on {fault.row})"
@@ -97,26 +96,30 @@ def _modules(data: Mapping[str, Any]) -> str:
     head = ["module", "mutants", "noticed", "of these by time", *KINDS, "survivors", "score"]
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     for module, row in data["modules"].items():
-        could_be = row["mutants"] - sum(row[kind] for kind in KINDS)
-        score = f"{100 * row['noticed'] / could_be:.1f} %" if could_be else ""
+        have_to_be = row["mutants"] - sum(row[kind] for kind in KINDS)
+        score = f"{100 * row['noticed'] / have_to_be:.1f} %" if have_to_be else ""
         kinds = [row[kind] for kind in KINDS]
         cells = [module, row["mutants"], row["noticed"], row["out_of_time"], *kinds, row["survivors"], score]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    kinds = "\n".join(f"- *{kind}*: {meaning}." for kind, meaning in KINDS.items())
-    text = (
+    meanings = "\n".join(f"- *{kind}*: {meaning}." for kind, meaning in KINDS.items())
+    opening = (
         "Comparisons, arithmetic, constants, signs, conditions, boolean operators, the order of arguments and "
         "entries, and dropped statements, arguments, calls and filters. A mutant that is not noticed is either "
-        "a hole, and the build fails, or listed in `tests/planted/equivalent.toml` with one of these reasons:"
+        "a hole, and the build fails, or it stands in `tests/planted/equivalent.toml` with one of these reasons:"
     )
-    return "\n\n".join(["## Mutants of the reference implementation", text, kinds, "\n".join(lines)])
+    return "\n\n".join(["## Mutants of the reference implementation", opening, meanings, "\n".join(lines)])
 
 
-def _reasons(data: Mapping[str, Any], explained: Mapping[str, Equivalent]) -> str:
-    groups: dict[tuple[str, str], list[str]] = {}
-    for one in explained.values():
-        groups.setdefault((one.kind, one.reason), []).append(one.mutant)
-    lines = ["| Mutants | Kind | Reason |", "| ---: | --- | --- |"]
-    lines += [f"| {len(listed)} | {kind} | {_cell(reason)} |" for (kind, reason), listed in groups.items()]
+def _reasons(explained: Explained) -> str:
+    groups: dict[Reason, list[str]] = {}
+    for name, reason in explained.mutants.items():
+        groups.setdefault(reason, []).append(name)
+    for name, reason in explained.functions.items():
+        groups.setdefault(reason, []).append(f"all of {name}")
+    for name, reason in explained.unexecuted.items():
+        groups.setdefault(reason, []).append(f"what no case executes of {name}")
+    lines = ["| Entries | Kind | Reason |", "| ---: | --- | --- |"]
+    lines += [f"| {len(names)} | {reason.kind} | {_cell(reason.text)} |" for reason, names in groups.items()]
     return "\n\n".join(["## Why some mutants need not be noticed", "\n".join(lines)])
 
 

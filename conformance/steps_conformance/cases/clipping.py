@@ -155,7 +155,8 @@ def zero_threshold_gives_zeros(run: Run, variant: str, dtype: str) -> None:
 def zero_threshold_on_zeros_alone(run: Run, variant: str) -> None:
     """A norm of 0 over a limit of 0."""
     gradients = [host_array([0.0, -0.0]), host_array(0.0)]
-    all_zero(run.read(clipped(run, gradients, gradients, variant=variant, threshold=0.0)))
+    result = clipped(run, gradients, gradients, variant=variant, threshold=0.0)
+    same_bits(run.read(result), gradients)
 
 
 @case("CLIP-OPTION-011", each={"variant": VARIANTS, "shape": ((0,), (0, 3), (2, 0, 3))})

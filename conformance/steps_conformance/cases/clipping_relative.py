@@ -147,6 +147,17 @@ def floors_of_every_size(run: Run, row: tuple[str, int]) -> None:
     )
 
 
+@case_for_each_row("CLIP-REL-008", FLOORS)
+def floors_near_the_weights(run: Run, row: tuple[str, int]) -> None:
+    """A unit whose weights are a little below the floor, and one whose weights are a little above it."""
+    dtype, power = row
+    floor = math.ldexp(5.0, power)
+    weight = [floor * share * side for side in (0.6, 0.8) for share in (0.75, 1.5)]
+    gradient = [floor * side for side in (3.0, -4.0) for _ in range(2)]
+    weights, gradients = host_array(weight, dtype, (2, 2)), host_array(gradient, dtype, (2, 2))
+    limits_units(run, [gradients], [weights], 1.0, epsilon=floor)
+
+
 @case("CLIP-REL-009", each={"epsilon": {"none": None, "zero": 0.0}, "dtype": REAL_DTYPES})
 def no_floor(run: Run, epsilon: float | None, dtype: str) -> None:
     """A unit of zero weights beside one of ordinary weights."""

@@ -42,7 +42,10 @@ def nothing_is_lost(run: Run, entry: Entry) -> None:
 
 STOPPED: dict[str, Description] = {
     "plain": description("MonitorStep", set_breakpoint=True),
-    "chain": {"step": "ChainedStep", "options": {"set_breakpoint": True, "step2": description("MonitorStep")}},
+    "chain": {
+        "step": "ChainedStep",
+        "options": {"set_breakpoint": True, "step2": description("MonitorStep")},
+    },
     "custom": {"step": "CustomStep", "options": {"set_breakpoint": True, **custom(graph())["options"]}},
 }
 

@@ -333,6 +333,46 @@ def floors_of_every_size(run: Run, epsilon: int) -> None:
             within_ulps(run.read(result), [math.ldexp(value, -excess) for value in values], 8)
 
 
+@case("TUNE-008", each={"threshold": (-50, -45, -40), "weight": (-50, -45, -40)}, needs=NEEDS)
+def limits_far_below_the_gradient(run: Run, threshold: int, weight: int) -> None:
+    """The factor between the two is below the smallest normal number, and has all its digits."""
+    step, size, third = clipping(run, "per-weight-relative"), 124, 11184811 / 2**23
+    weights = host_array([math.ldexp(3.0, weight), math.ldexp(4.0, weight)])
+    values = host_array([math.ldexp(3.0, size), math.ldexp(-4.0, size)])
+    result = clipped(run, step, math.ldexp(third, threshold), values, weights)
+    wanted = [math.ldexp(side * third, threshold + weight) for side in (3.0, -4.0)]
+    within_ulps(run.read(result), wanted, 8)
+
+
+@case("TUNE-008", each={"epsilon": SIZES, "share": (0.75, 1.5)}, needs=NEEDS)
+def floors_near_the_weights(run: Run, epsilon: int, share: float) -> None:
+    """Weights a little below the floor, and a little above it."""
+    step, floor = clipping(run, "per-weight-relative"), math.ldexp(5.0, epsilon)
+    weights = host_array([floor * share * 0.6, floor * share * 0.8])
+    values = [floor * 3.0, floor * -4.0]
+    result = clipped(run, step, 1.0, host_array(values), weights, floor)
+    within_ulps(run.read(result), [value / 5 * max(share, 1.0) for value in values], 8)
+
+
+@case("TUNE-008", each={"values": {"infinite": (math.inf, 1.0), "finite": (3.0, -4.0)}}, needs=NEEDS)
+def infinite_weights(run: Run, values: tuple[float, float]) -> None:
+    """As under a plain threshold."""
+    given, weights = host_array(values), host_array([math.inf, 1.0])
+    plain = run.step("GradientClippingStep", variant="per-weight-relative", threshold=2.0, epsilon=0.0)
+    expected, _ = plain.apply(made(run, given), made(run, weights))
+    result = clipped(run, clipping(run, "per-weight-relative"), 2.0, given, weights)
+    same_bits(run.read(result), run.read(expected))
+
+
+@case("TUNE-008", needs=NEEDS)
+def infinities_under_a_limit_beyond_the_range(run: Run) -> None:
+    """The limit is finite, although its number is not."""
+    step = clipping(run, "per-weight-relative")
+    weights, values = host_array([3e38, 3e38]), host_array([math.inf, 1.0])
+    result = clipped(run, step, 3e38, values, weights)
+    same_bits(run.read(result), host_array([math.nan, 0.0]))
+
+
 def clipping(run: Run, variant: str) -> Subject:
     """Return a clip whose numbers are tunable."""
     return run.step("GradientClippingStep", variant=variant, threshold=tunable(1.0), epsilon=tunable(0.0))
