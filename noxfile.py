@@ -78,6 +78,13 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session
+def teeth(session: nox.Session) -> None:
+    """Try the suite on planted faults and on mutants of steps_core; one that survives is an error."""
+    install(session, "-e", ".[conformance,numpy,torch,jax,strict]")
+    session.run("python", "-m", "planted", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, form and types, and the workflows of GitHub."""
     install(session, "-e", ".[conformance,lint]")

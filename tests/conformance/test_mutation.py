@@ -7,7 +7,7 @@ import time
 import pytest
 import steps_backends
 from planted import covering, isolated, killing, loading
-from planted.equivalent import ExplanationError, Explained, Reason, load_explained
+from planted.equivalent import Explained, ExplanationError, Reason, load_explained
 from planted.loading import forget, load_copy, source_of
 from planted.mutants import mutants_of
 from planted.operators import changes

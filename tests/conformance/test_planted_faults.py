@@ -53,7 +53,9 @@ def test_a_fault_that_names_what_it_does_not_break_is_told(judge):
 
 
 def test_a_copy_without_a_fault_is_not_noticed(judge):
-    intact = Fault("nothing", ("SGD-001", "CLIP-WEIGHT-001"), "", "steps.sgd:sgd_kernel", lambda right, _: right)
+    intact = Fault(
+        "nothing", ("SGD-001", "CLIP-WEIGHT-001"), "", "steps.sgd:sgd_kernel", lambda right, _: right
+    )
 
     assert judge.judge(intact).missed == ["SGD-001", "CLIP-WEIGHT-001"]
 

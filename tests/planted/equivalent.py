@@ -77,7 +77,7 @@ def load_explained(file: Path = FILE) -> Explained:
     """Return the list.
 
     Raises:
-        ExplanationError: an entry is of no known kind, has no reason, or names nothing, or what another names.
+        ExplanationError: an entry is of no known kind, has no reason, or names nothing or another's.
     """
     found = Explained()
     for group in tomllib.loads(file.read_text(encoding="utf-8")).get("because", []):

@@ -4,7 +4,6 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from types import CodeType
 
@@ -15,35 +14,13 @@ from steps_conformance.outcomes import FAILURES, Outcome
 from steps_conformance.targets.steps_core import PackageTarget
 
 from .covering import Footprint, Statement, footprints
+from .fate import Fate
 from .isolated import Ended, allow_seconds, isolated
 from .loading import Source, load_copy
 from .mutants import Mutant
 
 _LEAST_SECONDS = 3.0
 _TIMES_SLOWER = 20.0
-
-
-@dataclass(frozen=True)
-class Fate:
-    """What became of a mutant.
-
-    Attributes:
-        by: what noticed it: a case, ``"time"`` where none came to its end, ``"loading"`` where it cannot be
-            imported; ``""`` where nothing did.
-        tried: how many cases were run, or would have been.
-        seconds: how long it took.
-        message: what the case said.
-    """
-
-    by: str
-    tried: int
-    seconds: float
-    message: str = ""
-
-    @property
-    def survives(self) -> bool:
-        """Whether nothing noticed it."""
-        return not self.by
 
 
 class BaselineError(Exception):
@@ -59,6 +36,7 @@ class Row:
         source: the implementation.
         found: what another backend's row found, where the same cases are to be tried here; they are run once
             to find out where this is not given.
+        seconds: a mutant is tried on the first cases alone, as many as take so long.
     """
 
     def __init__(
@@ -67,8 +45,9 @@ class Row:
         cases: Mapping[str, Case],
         source: Source,
         found: Mapping[str, Footprint] | None = None,
+        seconds: float = math.inf,
     ) -> None:
-        self._backend, self._source = backend, source
+        self._backend, self._source, self._seconds = backend, source, seconds
         if found is None:
             found = isolated(lambda: footprints(cases.values(), backend, source))
         self.footprints = found
@@ -86,11 +65,6 @@ class Row:
             for module in {module for module, _ in statements}:
                 self._by_module[module].append(identity)
         self._noticed_before: dict[str, list[str]] = defaultdict(list)
-
-    @property
-    def seconds(self) -> float:
-        """How long all cases take together."""
-        return sum(one.seconds for one in self._footprints.values())
 
     def _in_good_order(self) -> list[str]:
         """Return the cases so that each requirement has its turn, with its fastest case first."""
@@ -110,20 +84,20 @@ class Row:
             able = self._by_statement.get((mutant.module, mutant.line), [])
         else:
             # what stands outside of functions runs when the module is imported, and acts in all that use it
-            able = self._by_module.get(mutant.module, [])
+            users = [mutant.module, *sorted(self._source.importers(mutant.module))]
+            able = list(dict.fromkeys(one for module in users for one in self._by_module.get(module, [])))
         possible = set(able)
         before = [*self._noticed_before[mutant.scope], *self._noticed_before[mutant.module]]
         known = [one for one in dict.fromkeys(before) if one in possible]
         return list(dict.fromkeys([*known, *able]))
 
-    def _within(self, cases: Sequence[str], seconds: float) -> list[str]:
-        """Return the first cases that together take so long, one at least."""
+    def _affordable(self, cases: Sequence[str]) -> list[str]:
         ends = accumulate((self._footprints[one].seconds for one in cases), initial=0.0)
-        return [one for one, before in zip(cases, ends, strict=False) if before < seconds]
+        return [one for one, before in zip(cases, ends, strict=False) if before < self._seconds]
 
-    def try_out(self, mutant: Mutant, seconds: float = math.inf) -> Fate:
-        """Return what becomes of a mutant on the first cases that execute it, as many as take so long."""
-        cases = self._within(self.that_execute(mutant), seconds)
+    def try_out(self, mutant: Mutant) -> Fate:
+        """Return what becomes of a mutant on the cases that execute it."""
+        cases = self._affordable(self.that_execute(mutant))
         started = time.perf_counter()
         if not cases:
             return Fate("", 0, 0.0)

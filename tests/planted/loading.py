@@ -42,6 +42,18 @@ class Source:
             self._trees[module] = ast.parse(self.files[module].read_text(encoding="utf-8"))
         return self._trees[module]
 
+    def importers(self, module: str) -> set[str]:
+        """Return the modules that import names from a module."""
+        return {name for name, file in self.files.items() if module in self._imported(name, file)}
+
+    def _imported(self, name: str, file: Path) -> set[str]:
+        parts = [*name.split("."), "__init__"] if file.name == "__init__.py" else name.split(".")
+        found = set()
+        for node in ast.walk(self.tree(name)):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                found.add(".".join([*parts[: -node.level], *([node.module] if node.module else [])]))
+        return found
+
     def code(self, module: str) -> CodeType:
         """Return the module compiled as it is."""
         if module not in self._codes:

@@ -11,8 +11,8 @@ from steps_conformance.teeth import FILE
 
 from .catalogue import Fault, catalogue_hash
 from .equivalent import KINDS, Explained, Reason
+from .fate import Score
 from .judging import Judgement
-from .scoring import Score
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/teeth.md"
@@ -23,18 +23,13 @@ def data_file() -> Path:
     return Path(steps_conformance.__file__).with_name(FILE)
 
 
-def data_of(judgements: Sequence[Judgement], scores: Sequence[Score]) -> dict[str, Any]:
-    """Return what a run found, as it is kept."""
-    return {
-        "figures": {
-            "faults": len(judgements),
-            "caught": sum(one.is_caught for one in judgements),
-            "mutants": sum(score.mutants - sum(score.explained.values()) for score in scores),
-            "noticed": sum(score.noticed for score in scores),
-            "catalogue": catalogue_hash(),
-        },
-        "faults": {one.fault.name: dict(one.noticed_by) for one in judgements},
-        "modules": {
+def data_of(
+    judgements: Sequence[Judgement], scores: Sequence[Score], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a run found, as it is kept; a module that it did not look at keeps what was found before."""
+    modules = {
+        **before["modules"],
+        **{
             score.module: {
                 "mutants": score.mutants,
                 "noticed": score.noticed,
@@ -44,6 +39,18 @@ def data_of(judgements: Sequence[Judgement], scores: Sequence[Score]) -> dict[st
             }
             for score in scores
         },
+    }
+    have_to_be = sum(row["mutants"] - sum(row[kind] for kind in KINDS) for row in modules.values())
+    return {
+        "figures": {
+            "faults": len(judgements),
+            "caught": sum(one.is_caught for one in judgements),
+            "mutants": have_to_be,
+            "noticed": sum(row["noticed"] for row in modules.values()),
+            "catalogue": catalogue_hash(),
+        },
+        "faults": {one.fault.name: dict(one.noticed_by) for one in judgements},
+        "modules": dict(sorted(modules.items())),
     }
 
 
@@ -63,11 +70,11 @@ def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained)
     """Return the page."""
     figures = data["figures"]
     opening = (
-        "A conformance suite that passes wrong code is worse than none. So this one is tried on wrong code: on "
-        f"**{figures['faults']} faults written by hand**, of which it catches **{figures['caught']}**, and on "
-        f"**{figures['mutants']:,} mutants** of the reference implementation, small changes made one at a "
-        f"time, of which it notices **{figures['noticed']:,}**. Only the suite's own deterministic cases "
-        "count; unit tests and the random lane have no part in it. Every report says the figures. "
+        "A conformance suite that passes wrong code is worse than none. So this one is tried on wrong code: "
+        f"on **{figures['faults']} faults written by hand**, of which it catches **{figures['caught']}**, "
+        f"and on **{figures['mutants']:,} mutants** of the reference implementation, small changes made one "
+        f"at a time, of which it notices **{figures['noticed']:,}**. Only the suite's own deterministic "
+        "cases count; unit tests and the random lane have no part in it. Every report says the figures. "
         "This page is made by `nox -s teeth -- --write`."
     )
     heading = "# Teeth: does the suite catch what is wrong?"
@@ -103,9 +110,9 @@ def _modules(data: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(map(str, cells))} |")
     meanings = "\n".join(f"- *{kind}*: {meaning}." for kind, meaning in KINDS.items())
     opening = (
-        "Comparisons, arithmetic, constants, signs, conditions, boolean operators, the order of arguments and "
-        "entries, and dropped statements, arguments, calls and filters. A mutant that is not noticed is either "
-        "a hole, and the build fails, or it stands in `tests/planted/equivalent.toml` with one of these reasons:"
+        "Comparisons, arithmetic, constants, signs, conditions, boolean operators, the order of arguments "
+        "and entries, and dropped statements, arguments, calls and filters. A mutant that is not noticed is "
+        "either a hole, and the build fails, or stands in `tests/planted/equivalent.toml` with a reason:"
     )
     return "\n\n".join(["## Mutants of the reference implementation", opening, meanings, "\n".join(lines)])
 

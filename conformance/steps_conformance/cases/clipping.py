@@ -159,6 +159,16 @@ def zero_threshold_on_zeros_alone(run: Run, variant: str) -> None:
     same_bits(run.read(result), gradients)
 
 
+@case("CLIP-OPTION-010", each={"variant": VARIANTS})
+def zero_threshold_beside_none(run: Run, variant: str) -> None:
+    """None passes."""
+    gradients = {"none": None, "some": host_array([3.0, -4.0])}
+    weights = {"none": host_array([1.0]), "some": host_array([1.0, 1.0])}
+    result = run.read(clipped(run, gradients, weights, variant=variant, threshold=0.0))
+    assert result["none"] is None, f"expected None, got {result['none']}"
+    all_zero(result["some"])
+
+
 @case("CLIP-OPTION-011", each={"variant": VARIANTS, "shape": ((0,), (0, 3), (2, 0, 3))})
 def empty_leaf(run: Run, variant: str, shape: tuple[int, ...]) -> None:
     """Beside a leaf that is clipped as if alone."""

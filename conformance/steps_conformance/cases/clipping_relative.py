@@ -310,6 +310,13 @@ def long_axis_of_equal_numbers(run: Run, dtype: str) -> None:
     near(run, run.array(result.values[:2], dtype), expected, 4)
 
 
+@case("CLIP-REL-016", each={"shape": ((2, 300), (3, 2, 150), (2, 1000), (2, 129))})
+def long_rows(run: Run, shape: tuple[int, ...]) -> None:
+    """Units along the last axes, of lengths that no power of two divides."""
+    gradients, weights = sample(shape), sample(shape, seed=1)
+    limits_units(run, [gradients], [weights], 0.125, unit_axis=0)
+
+
 @case("CLIP-REL-017", each={"dtype": ("complex64", "complex128")})
 def complex_units(run: Run, dtype: str) -> None:
     """A matrix, and a vector whose plain sum of squares is zero."""

@@ -297,6 +297,18 @@ def nesting(run: Run, dtype: str) -> None:
 
 
 @case("CUSTOM-010")
+def empty_slots_are_handed_down(run: Run) -> None:
+    """Of a chain inside, one of whose steps has an option of the graph."""
+    options = {"step1": None, "step3": described("ScalingStep", scale=parameter("k")), "step0": None}
+    inside = {"step": "ChainedStep", "options": options}
+    result, state = run.make(
+        custom(graph(step_node("out", inside, "gradients"), parameters={"k": 3.0}))
+    ).apply(run.array([2.0]))
+    same_bits(run.read(result), host_array([6.0]))
+    assert not run.shows_state or state == {"out": {"step3": {}}}, f"expected step3 alone, got {state}"
+
+
+@case("CUSTOM-010")
 def ports_are_handed_down(run: Run) -> None:
     """The other options of a graph inside, one of whose two hyper-parameters is the graph's own."""
     document = graph(

@@ -358,6 +358,18 @@ def means_of_many(run: Run, size: float, over: str) -> None:
     follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
 
 
+@case("OPERATION-004", each={"over": ("tree", "leaf", "unit")})
+def means_of_equals(run: Run, over: str) -> None:
+    """Many equal numbers near the smallest normal one: a part of each would lose digits, all alike."""
+    whole = {"x": host_array([4 / 3 * 2.0**-125] * 300)}
+    nodes = [
+        node("m", "mean", "gradients", over=over),
+        node("zero", "multiply", "gradients", 0.0),
+        node("out", "add", "zero", "m"),
+    ]
+    follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
+
+
 @case("OPERATION-004", each={"size": {"large": 1e38, "small": 1e-35}})
 def division_by_extremes(run: Run, size: float) -> None:
     """By a number, and by a scalar: no reciprocal may be taken that leaves the format."""

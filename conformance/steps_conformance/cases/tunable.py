@@ -7,7 +7,7 @@ from typing import Any
 from steps_backends import HostArray, host_array
 
 from ..case import case
-from ..compare import Mismatch, same_bits, within_ulps
+from ..compare import Mismatch, all_zero, same_bits, within_ulps
 from ..containers import leaves, mapped
 from ..descriptions import chain, description, schedule, tunable
 from ..flushing import accepting_flushed
@@ -406,6 +406,17 @@ def thresholds_at_their_ends(run: Run, variant: str) -> None:
         zeros = run.read(clipped(run, step, 0.0, given, weights))
         if any(value != 0 for value in zeros.values):
             raise Mismatch(f"expected zeros for {hard}, got {zeros.values}")
+
+
+@case("TUNE-009", each={"variant": VARIANTS}, needs=NEEDS)
+def none_beside_a_threshold_of_zero(run: Run, variant: str) -> None:
+    """None passes."""
+    step, some = clipping(run, variant), run.array([3.0, -4.0])
+    weights = {"none": run.array([1.0]), "some": run.array([1.0, 1.0])}
+    state = step.init(weights) | {"threshold": run.array(0.0)}
+    result, _ = step.apply({"none": None, "some": some}, weights, state)
+    assert result["none"] is None, f"expected None, got {result['none']}"
+    all_zero(run.read(result["some"]))
 
 
 @case("TUNE-010", each={"name": ("AdamStep", "RMSPropStep", "SGDStep", "WeightDecayStep")}, needs=NEEDS)
