@@ -3,10 +3,11 @@
 import ast
 import re
 import time
+from pathlib import Path
 
 import pytest
 import steps_backends
-from planted import covering, isolated, killing, loading
+from planted import covering, isolated, judges, killing, loading
 from planted.equivalent import Explained, ExplanationError, Reason, load_explained
 from planted.loading import forget, load_copy, source_of
 from planted.mutants import mutants_of
@@ -20,6 +21,8 @@ CASES = {
     for identity, case in load_cases().items()
     if case.requirement in ("SGD-001", "SGD-002", "CHAIN-010") and case.dtypes <= {"float32"}
 }
+# they make inputs
+UNJUDGED = {"oracle.extremes", "oracle.samples"}
 needs_fork = pytest.mark.skipif(not isolated.is_available, reason="this system cannot fork")
 
 MADE = {
@@ -176,10 +179,12 @@ def test_what_changes_nothing_survives_all_cases_that_execute_it(row):
 
 
 @needs_fork
-def test_an_endless_loop_counts_as_noticed(row, monkeypatch):
-    monkeypatch.setattr(killing, "_LEAST_SECONDS", 0.5)
+def test_an_endless_loop_counts_as_noticed(row):
+    impatient = killing.Row(
+        steps_backends.get("numpy"), CASES, SOURCE, row.footprints, killing.Patience(least=0.5)
+    )
     start = "numerics.sums.blocked_sum: comparison: length <= block -> length > block"
-    fate = row.try_out(mutant_called("numerics.sums", start))
+    fate = impatient.try_out(mutant_called("numerics.sums", start))
 
     assert fate.by
 
@@ -246,6 +251,18 @@ def test_a_stale_entry_is_refused():
     with pytest.raises(ExplanationError, match=f"mutants are gone; remove or renew in .*\n{re.escape(text)}"):
         stale.check_known(mutants_of(SOURCE, "numerics.sums"), ["numerics.sums"])
     stale.check_known([], ["numerics.norms"])
+
+
+def test_the_judges_are_modules_of_the_suite_with_tests_and_their_list_is_current():
+    source = source_of("steps_conformance")
+    listed = [mutant for module in judges.CHECKED_BY for mutant in mutants_of(source, module)]
+    tests = {file for files in judges.CHECKED_BY.values() for file in files if file.endswith(".py")}
+
+    assert {
+        name for name in source.files if name.startswith("oracle.")
+    } - UNJUDGED <= judges.CHECKED_BY.keys()
+    assert {file for file in tests if not Path(__file__).with_name(file).is_file()} == set()
+    load_explained(judges.LIST).check_known(listed, judges.CHECKED_BY)
 
 
 ENTRY = '[[because]]\nkind = "{kind}"\nreason = "{reason}"\n{rest}\n'

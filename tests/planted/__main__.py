@@ -1,6 +1,5 @@
 """The catalogue of planted faults, run: `nox -s teeth`, or `python -m planted` with tests/ on PYTHONPATH."""
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated
@@ -13,20 +12,24 @@ from rich.progress import Progress
 from rich.table import Table
 from steps_conformance.case import Case, load_cases
 
-from .catalogue import load_faults
+from .catalogue import Fault, load_faults
 from .equivalent import KINDS, load_explained
 from .fate import Score
-from .isolated import is_available
+from .isolated import is_available, isolated
 from .judging import Judge, Judgement
-from .killing import Row
+from .killing import Patience, Row
 from .loading import Source, source_of
 from .mutants import mutants_of
 from .page import data_of, read_data, write
 from .scoring import SCOPE, scores
 
-# NumPy first: it is the fastest. The others are asked about what NumPy does not notice; each with the seconds
-# that its cases may take, as measured on NumPy: JAX compiles every one of them.
-ROWS = {"numpy": math.inf, "torch": math.inf, "jax-jit": 2.0}
+# NumPy first: it is the fastest. The others are asked about what NumPy does not notice.
+ROWS = {
+    "numpy": Patience(),
+    "torch": Patience(least=20.0),
+    # it compiles every case
+    "jax-jit": Patience(least=300.0, together=2.0),
+}
 
 output = Console()
 
@@ -50,9 +53,8 @@ def main(
     faults, cases, source = load_faults(), load_cases(), source_of("steps_core")
     judge = Judge(cases)
     with Progress(console=output, transient=True) as progress:
-        judgements = [
-            judge.judge(fault) for fault in progress.track(list(faults.values()), description="faults")
-        ]
+        tracked = progress.track(list(faults.values()), description="faults")
+        judgements = [_judged(judge, fault) for fault in tracked]
     output.print(table_of_faults(judgements))
     found: list[Score] = []
     explained = load_explained()
@@ -79,10 +81,10 @@ def main(
         f"{caught} of {len(judgements)} planted faults caught, {noticed} of {tried} mutants noticed, "
         f"in {time.perf_counter() - started:.0f} s"
     )
-    if problems(judgements, found):
-        raise typer.Exit(1)
     if save:
         write(data_of(judgements, found, read_data()), list(faults.values()), explained)
+    if problems(judgements, found):
+        raise typer.Exit(1)
 
 
 def rows(cases: Mapping[str, Case], source: Source, *, all_cases: bool) -> Iterator[Row]:
@@ -94,11 +96,18 @@ def rows(cases: Mapping[str, Case], source: Source, *, all_cases: bool) -> Itera
         all_cases: whether each backend finds out for itself; else it takes NumPy's word for it.
     """
     first: Row | None = None
-    for name, seconds in ROWS.items():
+    for name, patience in ROWS.items():
         known = None if first is None or (all_cases and name != "jax-jit") else first.footprints
-        row = Row(steps_backends.get(name), cases, source, known, seconds)
+        row = Row(steps_backends.get(name), cases, source, known, patience)
         first = first or row
         yield row
+
+
+def _judged(judge: Judge, fault: Fault) -> Judgement:
+    """Judge a fault, in a process of its own where JAX would start threads, which no fork survives."""
+    apart = is_available and fault.row.startswith("jax")
+    judgement: Judgement = isolated(lambda: judge.judge(fault)) if apart else judge.judge(fault)
+    return judgement
 
 
 def problems(judgements: list[Judgement], found: list[Score]) -> list[str]:

@@ -4,6 +4,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from types import CodeType
 
@@ -19,8 +20,20 @@ from .isolated import Ended, allow_seconds, isolated
 from .loading import Source, load_copy
 from .mutants import Mutant
 
-_LEAST_SECONDS = 3.0
-_TIMES_SLOWER = 20.0
+
+@dataclass(frozen=True)
+class Patience:
+    """How long mutants may take on a backend.
+
+    Attributes:
+        least: seconds for each case, at least; a case that takes longer never ends.
+        times: how many times longer than on the implementation as it is.
+        together: a mutant is tried on the first cases alone, as many as take so many seconds.
+    """
+
+    least: float = 3.0
+    times: float = 20.0
+    together: float = math.inf
 
 
 class BaselineError(Exception):
@@ -36,7 +49,7 @@ class Row:
         source: the implementation.
         found: what another backend's row found, where the same cases are to be tried here; they are run once
             to find out where this is not given.
-        seconds: a mutant is tried on the first cases alone, as many as take so long.
+        patience: how long mutants may take.
     """
 
     def __init__(
@@ -45,9 +58,9 @@ class Row:
         cases: Mapping[str, Case],
         source: Source,
         found: Mapping[str, Footprint] | None = None,
-        seconds: float = math.inf,
+        patience: Patience | None = None,
     ) -> None:
-        self._backend, self._source, self._seconds = backend, source, seconds
+        self._backend, self._source, self._patience = backend, source, patience or Patience()
         if found is None:
             found = isolated(lambda: footprints(cases.values(), backend, source))
         self.footprints = found
@@ -93,7 +106,7 @@ class Row:
 
     def _affordable(self, cases: Sequence[str]) -> list[str]:
         ends = accumulate((self._footprints[one].seconds for one in cases), initial=0.0)
-        return [one for one, before in zip(cases, ends, strict=False) if before < self._seconds]
+        return [one for one, before in zip(cases, ends, strict=False) if before < self._patience.together]
 
     def try_out(self, mutant: Mutant) -> Fate:
         """Return what becomes of a mutant on the cases that execute it."""
@@ -121,21 +134,26 @@ class Row:
         return Fate(by, len(cases), seconds, message)
 
     def _first_to_notice(self, changed: Mapping[str, CodeType], cases: Iterable[str]) -> tuple[str, str]:
-        allow_seconds(_LEAST_SECONDS)
+        allow_seconds(self._patience.least)
         try:
             package = load_copy(self._source, changed)
         except Exception as error:  # noqa: BLE001 - a mutant may break the import in any way
             return "loading", f"{type(error).__name__}: {error}"
         target = PackageTarget(package.__name__)
         for identity in cases:
-            allow_seconds(max(_LEAST_SECONDS, _TIMES_SLOWER * self._footprints[identity].seconds))
+            self._allow(identity)
             result = execute(self._cases[identity], self._backend, target)
             if result.outcome in FAILURES and self._holds_without(identity):
                 return identity, result.message
         return "", ""
 
+    def _allow(self, identity: str) -> None:
+        """Let the process end when a case takes too long."""
+        usual = self._footprints[identity].seconds
+        allow_seconds(max(self._patience.least, self._patience.times * usual))
+
     def _holds_without(self, identity: str) -> bool:
         """Return whether a case passes here on the implementation as it is."""
-        allow_seconds(_LEAST_SECONDS + _TIMES_SLOWER * self._footprints[identity].seconds)
+        self._allow(identity)
         intact = PackageTarget(load_copy(self._source).__name__)
         return execute(self._cases[identity], self._backend, intact).outcome == Outcome.PASS

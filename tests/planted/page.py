@@ -26,7 +26,7 @@ def data_file() -> Path:
 def data_of(
     judgements: Sequence[Judgement], scores: Sequence[Score], before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a run found, as it is kept; a module that it did not look at keeps what was found before."""
+    """Return what a run found, as it is kept; other modules keep what was found before."""
     modules = {
         **before["modules"],
         **{
