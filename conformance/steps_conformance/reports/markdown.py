@@ -56,6 +56,7 @@ def _facts(report: Report) -> str:
         plain(f"suite {header.suite}, Python {header.python}, {header.platform}, started {header.started}"),
         f"SHA-256 of the suite: `{code(header.suite_hash)}`",
         f"planned: {header.planned_in_words()}",
+        *([header.teeth.sentence] if header.teeth else []),
     ]
     return "\n".join(f"- {fact}" for fact in facts)
 

@@ -8,6 +8,7 @@ from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
 from ..expectations.model import Declared, Expectation, declared
 from ..outcomes import COUNTED_AGAINST, Outcome
+from ..teeth import Teeth
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Header:
         target_option: the value of ``--target``; empty where it is not known.
         suite_hash: SHA-256 of the sources of the suite.
         suite_cases: how many cases the suite has, from which the planned ones were chosen; 0: not known.
+        teeth: how many planted faults the suite catches; None where that is not known.
     """
 
     suite: str
@@ -82,6 +84,7 @@ class Header:
     target_option: str = ""
     suite_hash: str = ""
     suite_cases: int = 0
+    teeth: Teeth | None = None
 
     def planned_in_words(self) -> str:
         """Return how many cases were planned, of how many there are."""
