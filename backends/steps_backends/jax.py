@@ -9,9 +9,10 @@ from .declaration import Declaration
 from .host import HostArray
 from .numpy import from_numpy, to_numpy
 from .probing import probe
-from .protocol import Backend, Probe
+from .protocol import Backend, HostReadError, Probe
 
 _DTYPES = ("float16", "bfloat16", "float32", "complex64")
+_ALWAYS = ("flushes_subnormals", "sees_reads", "compiles", "batches", "differentiates", "scans")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,41 @@ class JaxBackend:
         self._jax()
         return _jitted(function)(*args) if "jit" in self.declaration.traits else function(*args)
 
+    def unread(self, function: Callable[..., Any], *args: Any) -> None:
+        """Trace function(*args), as jax.jit does, where arrays have no values."""
+        jax = self._jax()
+        errors = jax.errors
+        try:
+            jax.eval_shape(function, *args)
+        except (
+            errors.ConcretizationTypeError,
+            errors.TracerArrayConversionError,
+            errors.TracerIntegerConversionError,
+        ) as error:
+            raise HostReadError(str(error).split("\n", maxsplit=1)[0]) from error
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return jax.jit(function)."""
+        compiled: Callable[..., Any] = self._jax().jit(function)
+        return compiled
+
+    def batched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return jax.vmap(function), compiled: each operation by itself would take longer to compile."""
+        jax = self._jax()
+        batched: Callable[..., Any] = jax.jit(jax.vmap(function))
+        return batched
+
+    def derivative(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return jax.grad(function), compiled as for a batch."""
+        jax = self._jax()
+        derivative: Callable[..., Any] = jax.jit(jax.grad(function))
+        return derivative
+
+    def scanned(self, body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, steps: Any) -> tuple[Any, Any]:
+        """Return jax.lax.scan(body, carry, steps)."""
+        last, results = self._jax().lax.scan(body, carry, steps)
+        return last, results
+
     @property
     def _x64(self) -> bool:
         return "x64" in self.declaration.traits
@@ -92,7 +128,7 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _row(name: str, dtypes: tuple[str, ...], *traits: str) -> JaxBackend:
-    declared = frozenset({"flushes_subnormals", *traits})
+    declared = frozenset({*_ALWAYS, *traits})
     return JaxBackend(Declaration(name, "jax", "jax", "cpu", dtypes, declared))
 
 
