@@ -3,6 +3,7 @@
 import math
 
 from ..namespaces import Array, Namespace, part_of
+from ..shards import is_sharded, only_element, summed_axes
 
 # A library may add the elements of a block one by one: short blocks keep that harmless, long ones fast.
 BLOCK = 128
@@ -38,6 +39,8 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over these axes, which stay with length 1; no axes: x itself."""
     if not axes:
         return x
+    if is_sharded(x):
+        return summed_axes(x, axes, lambda part, over: [sum_over(xp, part, over)])[0]
     kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
     shape = tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
     if 0 in x.shape:
@@ -50,6 +53,11 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
         x = xp.permute_dims(x, order)
     rows = math.prod(x.shape[: len(axes)]) if leading else math.prod(x.shape[: len(kept)])
     return xp.reshape(blocked_sum(xp, xp.reshape(x, (rows, -1)), 0 if leading else 1), shape)
+
+
+def as_number(xp: Namespace, x: Array) -> Array:
+    """Return the one element of an array as a 0-d array."""
+    return only_element(x) if is_sharded(x) else xp.reshape(x, ())
 
 
 def sum_of_all(xp: Namespace, x: Array) -> Array:
