@@ -1,5 +1,6 @@
 """What the suite asks of a backend."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -96,6 +97,18 @@ class TwoDevices(Protocol):
 
     def moves(self, function: Callable[..., Any], *args: Any) -> list[tuple[int, ...]]:
         """Return the shapes of the arrays that function(*args) moves from one device to the other."""
+        ...
+
+
+class Sharded(Protocol):
+    """What a backend with the trait ``sharded`` has beyond. ``device_of`` tells which part lies where."""
+
+    def unsharded(self, array: Any) -> Any:
+        """Return the whole array on one device, or as each process has it."""
+        ...
+
+    def collectives(self, function: Callable[..., Any], *args: Any) -> Counter[str]:
+        """Return how many collective operations function(*args) has, by name, such as ``all-reduce``."""
         ...
 
 
