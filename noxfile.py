@@ -17,6 +17,8 @@ BACKENDS = {
     "torch": ("torch", ["torch"]),
     "torch-cuda": ("torch", ["torch-cuda"]),
     "jax": ("jax", ["jax", "jax-jit", "jax-x64"]),
+    "jax-sharded": ("jax", ["jax-sharded"]),
+    "jax-cuda": ("jax", ["jax-cuda"]),
     "array-api-strict": (
         "strict",
         ["array-api-strict", "array-api-strict-device1", "array-api-strict-minimal"],
