@@ -11,6 +11,7 @@ from steps_backends import Backend
 from .case import Case
 from .compare import Mismatch
 from .memory import memory_limit
+from .one_process import ThisProcess
 from .outcomes import Outcome
 from .run import Run
 from .targets.connection import NotStartedAgainError, ProtocolError, TargetEndedError, TargetFaultError
@@ -43,8 +44,9 @@ def execute(case: Case, backend: Backend, target: Target) -> Result:
     lacking = lacking or scope_of(target).lacking(case.dtypes, in_process=case.in_process)
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
-    started = time.perf_counter()
+    process, started = ThisProcess(), time.perf_counter()
     outcome, message = _judged(case, Run(backend, DeclaringTarget(target, case.dtypes), case))
+    process.end_if_forked()
     return Result(outcome, message, time.perf_counter() - started)
 
 

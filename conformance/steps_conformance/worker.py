@@ -21,6 +21,7 @@ from .execution import Result, execute
 from .journal import JournalWriter
 from .loading import load_backend, load_target
 from .memory import limit_memory
+from .one_process import work_and_leave
 from .outcomes import Outcome
 from .targets.copy import other_copies
 from .targets.protocol import CAPABILITIES, Target
@@ -169,4 +170,4 @@ def _expectation_files(target: Target) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    work_and_leave(partial(main, *sys.argv[1:]))
