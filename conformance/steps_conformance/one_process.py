@@ -13,8 +13,8 @@ _FORKED = 5
 class ThisProcess:
     """The process that made it.
 
-    A target may fork and come back from a call in the child too. The child then holds the suite's own work and
-    its open files, and would do and write everything a second time.
+    A target may fork and come back from a call in the child too. The child then holds the work of the suite
+    and its open files, and would do and write everything a second time.
     """
 
     def __init__(self) -> None:
