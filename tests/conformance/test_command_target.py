@@ -210,6 +210,10 @@ def test_a_greeting_against_the_protocol_is_shown(planted_command, hello, text):
         ("HELLO['steps'] = 'AdamStep'", "steps must be a list of texts, got 'AdamStep'"),
         ("HELLO['lacks'] = {'AdamStep': ['amsgrad']}", "lacks must be an object of objects"),
         (
+            "HELLO['lacks'] = {'AdamStep': {'amsgard': True}}",
+            "asked to hello: lacks.AdamStep: there is no option 'amsgard' .*did you mean amsgrad?",
+        ),
+        (
             "HELLO['lacks'] = {'AdamStep': {'amsgrad': False}}",
             "lacks.AdamStep.amsgrad must be true or a list",
         ),
