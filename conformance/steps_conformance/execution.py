@@ -14,6 +14,7 @@ from .memory import memory_limit
 from .one_process import ThisProcess
 from .outcomes import Outcome
 from .run import Run
+from .targets.checking import WrongReturnError
 from .targets.connection import NotStartedAgainError, ProtocolError, TargetEndedError, TargetFaultError
 from .targets.declaring import DeclaringTarget, NotDeclaredError
 from .targets.protocol import Refusal, Target
@@ -65,8 +66,8 @@ def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
         return Outcome.UNSUPPORTED, str(lacking)
     except TargetEndedError as ended:
         return Outcome.CRASH, str(ended)
-    except (TargetFaultError, ProtocolError) as fault:
-        # our own frames say nothing about what happened in another process
+    except (TargetFaultError, ProtocolError, WrongReturnError) as fault:
+        # our own frames say nothing about what the target did
         return Outcome.ERROR, f"{fault.kind}: {fault}"
     except NotStartedAgainError as given_up:
         return Outcome.NOTRUN, str(given_up)

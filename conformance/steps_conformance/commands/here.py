@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from steps_backends import Backend
 
-from ..loading import load_attribute, load_backend
+from ..loading import load_backend, load_python_target
 from ..targets.protocol import Target
 from .choosing import rows_named
 from .terminal import output, stop
@@ -13,7 +13,7 @@ from .terminal import output, stop
 def target_here(reference: str) -> Target:
     """Return the target; the command ends where there is none."""
     try:
-        found: Target = load_attribute(reference)
+        found = load_python_target(reference)
         output.print(f"target: {found.name} {found.version}", markup=False, soft_wrap=True)
     except Exception as error:  # noqa: BLE001 - whatever a foreign module raises is a finding
         raise stop(f"target {reference}: {type(error).__name__}: {error}") from None

@@ -20,6 +20,7 @@ from steps_backends import Backend, HostArray
 from ..containers import mapped
 from ..loading import load_backend, load_target
 from ..one_process import ThisProcess, work_and_leave
+from .checking import checked_result, checked_step
 from .protocol import Refusal, Target, TargetStep
 from .scope import scope_of
 from .wire import METHODS, PROTOCOL, decoded, encoded
@@ -93,7 +94,7 @@ class Server:
         return greeting if expectations is None else {**greeting, "expectations": os.fspath(expectations)}
 
     def _make(self, request: Request) -> Answer:
-        step = self.target.make(request["description"])
+        step = checked_step(self.target.make(request["description"]))
         self._steps.append(_Served(step.init, step.apply, step))
         return {"step": len(self._steps) - 1}
 
@@ -103,7 +104,7 @@ class Server:
 
     def _apply(self, request: Request) -> Answer:
         trees = [self._made(request, key) for key in ("gradients", "weights", "state")]
-        processed, state = self.backend.call(self._step(request).apply, *trees)
+        processed, state = checked_result(self.backend.call(self._step(request).apply, *trees))
         return {"gradients": self._read(processed, "gradients"), "state": self._read(state, "state")}
 
     def _apply_updates(self, request: Request) -> Answer:

@@ -13,7 +13,7 @@ from ..case import Case, load_cases
 from ..expectations.files import ExpectationError, load_expectations
 from ..expectations.model import Expectation
 from ..expectations.resolving import resolved
-from ..loading import load_attribute, load_backend
+from ..loading import load_backend, load_python_target
 from ..plan import SelectionError, selected
 from ..requirements import Requirement, load_requirements
 from ..targets.protocol import Target
@@ -154,8 +154,7 @@ def _asked(options: Any, rows: list[str]) -> Asked:
 
 def _target(reference: str) -> Target:
     try:
-        target: Target = load_attribute(reference)
-        _ = target.name, target.version, target.capabilities
+        target = load_python_target(reference)
     except Exception as error:
         text = f"target {reference} did not start: {type(error).__name__}: {error}"
         raise pytest.Collector.CollectError(text) from error
