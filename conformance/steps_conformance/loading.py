@@ -73,16 +73,6 @@ def load_target(reference: str, *, restarts: int = 10) -> Target:
             "write module:attribute, such as my_package.adapter:target, or path:DIR for a copy of the "
             f"package, or a command such as 'node clip_target.js' whose program exists, got {reference!r}"
         )
-    return load_python_target(reference)
-
-
-def load_python_target(reference: str) -> Target:
-    """Return the target that ``module:attribute`` names.
-
-    Raises:
-        NotFoundError: there is no such attribute.
-        NoTargetError: it is no target.
-    """
     return checked_target(load_attribute(reference), reference)
 
 

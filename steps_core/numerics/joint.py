@@ -26,7 +26,8 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
     for device, sums_on_device in by_device.items():
         total = add_square_sums(xp, sums_on_device)
         totals.append(total if device == home else moved(total, home))
-    return computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
+    norm: ScaledNorm = computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
+    return norm
 
 
 def _in_float64(xp: Namespace, leaf: Array) -> Array:

@@ -57,6 +57,19 @@ def test_merge_writes_every_form_and_judges_the_whole(folder, tmp_path):
     assert "conformant" in said(done)
 
 
+def test_merge_does_not_write_over_a_report(folder, tmp_path):
+    """As where OUT is forgotten: `report merge a b` has the form of `report diff a b`."""
+    first, second = folder("one", made_report(TWO)), folder("two", made_report(TWO, ("torch",)))
+    before = (first / "report.jsonl").read_text()
+
+    done = command("report", "merge", first, second)
+
+    assert done.exit_code == 2
+    assert f"OUT must hold no report, and {first} holds report.jsonl" in said(done)
+    assert "name a new folder, and then the reports" in said(done)
+    assert (first / "report.jsonl").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("second", "code", "text"),
     [

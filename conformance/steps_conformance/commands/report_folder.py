@@ -1,6 +1,7 @@
 """The folder of a report: report.jsonl, and the readable forms beside it."""
 
 import os
+import tempfile
 from pathlib import Path
 
 from ..reports import jsonl, markdown
@@ -16,6 +17,18 @@ _GITHUB_SUMMARY = "GITHUB_STEP_SUMMARY"
 def lines_of(place: Path) -> Path:
     """Return the file of a report, which a user names by its folder or itself."""
     return place / LINES if place.is_dir() else place
+
+
+def make_folder(argument: str, place: Path) -> None:
+    """Make a folder to write to where there is none; the command ends where it cannot be one."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        # asked now, as a run takes its time
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise stop(
+            f"{argument} must be a folder that can be written to, got {place}: {error.strerror}; name another"
+        ) from None
 
 
 def read_report(file: Path) -> Report:

@@ -59,7 +59,7 @@ def _play(files: list[Path], backends: list[str], reference: str) -> None:
         raise stop(str(error)) from None
     target = target_here(reference)
     outcomes = []
-    for name, row in backends_here(backends):
+    for name, row in backends_here(reference, backends):
         for vector in vectors:
             result = replayed(vector, row, target)
             outcomes.append(result.outcome)

@@ -216,7 +216,4 @@ def _judged(result: CaseResult, made: Declared | None) -> CaseResult:
         return result
     if made.outcome is Outcome.XFAIL:
         return replace(result, outcome=made.outcome)
-    one = made.expectation
-    which = f"every case of {one.id} passes here" if one.is_of_a_requirement else "it passes"
-    text = f"declared as {one.outcome} ({one.reason}), but {which}; remove the entry {one.id} from {one.file}"
-    return replace(result, outcome=made.outcome, message=f"{text}, or narrow its condition")
+    return replace(result, outcome=made.outcome, message=made.why())
