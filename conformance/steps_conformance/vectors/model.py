@@ -111,8 +111,10 @@ def read_vectors(file: Path) -> list[Vector]:
         MalformedVectorsError: it cannot be read, is of another format, or breaks its form.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise MalformedVectorsError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise MalformedVectorsError(f"{file} cannot be read as JSON: {error}") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
