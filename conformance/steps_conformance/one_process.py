@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import NoReturn
@@ -37,6 +38,16 @@ def work_and_leave(work: Callable[[], None]) -> NoReturn:
     except Exception:  # noqa: BLE001 - shown as an ordinary end would show it
         traceback.print_exc()
         status = _FAILED
+    _end_now(status)
+
+
+def leave_threads_behind(status: int) -> None:
+    """End this process at once where a thread that a target has left would hold up an ordinary end."""
+    if any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
+        _end_now(status)
+
+
+def _end_now(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(status)
