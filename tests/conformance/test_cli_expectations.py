@@ -125,7 +125,10 @@ def test_an_update_from_a_run_that_was_broken_off_is_refused(expected, tmp_path)
     done = command("expectations", "update", expected(), "--report", report)
 
     assert done.returncode == 2
-    assert "has no footer: its run did not come to its end; run the suite again" in done.stderr
+    assert (
+        "has no footer: its run did not come to its end; go on with it by the command that began it"
+        in done.stderr
+    )
 
 
 def test_a_run_measures_accuracy_into_all_forms_of_the_report(tmp_path):

@@ -208,11 +208,12 @@ READING = (
     ("report", "diff", "{other}", "{place}"),
     ("report", "render", "{place}"),
     ("expectations", "update", "{other}/e.toml", "--report", "{place}/report.jsonl"),
+    ("expectations", "update", "{other}/e.toml", "--report", "{place}"),
     ("accuracy", "--backend", "numpy", "--report", "{place}"),
 )
 NOT_WHOLE = {
     "no text \udcff": "report.jsonl is no text in UTF-8",
-    None: "No such file",
+    None: "there is no report at",
     "": "report.jsonl is empty",
     "{not json}\n": "report.jsonl, line 1",
     "whole lines, no footer": "footer",
@@ -249,6 +250,53 @@ def test_every_command_recognises_a_report_that_is_not_whole(folder, monkeypatch
     assert done.exit_code == 2, said(done)
     assert words in said(done)
     assert not (other / "out").exists() and not (other / "e.toml").exists()
+
+
+@pytest.mark.parametrize("call", [call for call in READING if call[0] != "accuracy"])
+def test_a_report_that_is_not_there_says_what_can_be_named(folder, tmp_path, call):
+    absent, other = tmp_path / "nodir", folder("two", made_report(TWO))
+
+    done = command(*(word.format(place=absent, other=other) for word in call))
+
+    assert done.exit_code == 2
+    assert re.search(
+        r"there is no report at .*nodir.*; name a folder that `run --report DIR` wrote", said(done)
+    )
+
+
+@pytest.mark.parametrize("call", READING)
+def test_a_report_that_is_not_whole_says_how_to_go_on_with_it(folder, call):
+    place, other = folder("one", made_report(TWO, complete=False)), folder("two", made_report(TWO))
+
+    done = command(*(word.format(place=place, other=other) for word in call))
+
+    assert f"go on with it by the command that began it, with --resume {place} in the place" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("[1]", "one/report.jsonl, line 1: must be an object, got [1] (list)"),
+        ("{}", "one/report.jsonl, line 1: lacks record"),
+        ("[" * 100_000, "one/report.jsonl, line 1: maximum recursion depth exceeded"),
+    ],
+    ids=["a-list", "nothing", "deep"],
+)
+def test_a_line_that_is_none_is_named_with_its_folder(folder, line, text):
+    place = folder("one", made_report(TWO))
+    (place / "report.jsonl").write_text(line + "\n")
+
+    done = command("report", "diff", place, place)
+
+    assert (done.exit_code, text in said(done)) == (2, True), said(done)
+
+
+def test_a_report_that_an_editor_has_marked_as_utf_8_is_read(folder):
+    place = folder("one", made_report(TWO))
+    text = (place / "report.jsonl").read_text()
+    (place / "report.jsonl").write_text(text, encoding="utf-8-sig")
+
+    assert command("report", "diff", place, place / "report.jsonl").exit_code == 0
 
 
 def test_the_summary_is_added_to_a_file_and_to_the_summary_of_the_job(folder, tmp_path):

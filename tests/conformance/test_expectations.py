@@ -245,6 +245,21 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path):
         load_expectations([tmp_path / "none.toml"])
 
 
+def test_a_file_that_an_editor_has_marked_as_utf_8_is_read(written):
+    """Notepad puts the mark first."""
+    marked = written("\ufeff" + GOOD, "marked.toml")
+
+    assert marked.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert [one.id for one in load_expectations([marked])] == [
+        one.id for one in load_expectations([written(GOOD)])
+    ]
+
+
+def test_a_folder_is_no_expectation_file(tmp_path):
+    with pytest.raises(ExpectationError, match=r": cannot be read: Is a directory$"):
+        load_expectations([tmp_path])
+
+
 def test_an_unfinished_reason_can_be_read_where_that_is_asked(written):
     (first, _) = load_expectations([written(GOOD.replace("it rounds", "TODO: say why"))], unfinished=True)
 

@@ -424,8 +424,11 @@ def test_the_command_ends_with_2_where_nothing_can_be_searched(faulty, arguments
             '{"format": "steps-vectors 2"}',
             """must have "format": "steps-vectors 1", got 'steps-vectors 2' (str)""",
         ),
-        ('{"format": "steps-vectors 1"}', "breaks the form of vectors: KeyError: 'vectors'"),
-        ('{"format": "steps-vectors 1", "vectors": [{}]}', "breaks the form of vectors: KeyError: 'id'"),
+        ('{"format": "steps-vectors 1"}', "vectors must be a list, got None (NoneType)"),
+        (
+            '{"format": "steps-vectors 1", "vectors": [{}]}',
+            "wrong.json, vector 1 breaks the form of vectors: KeyError: 'id'",
+        ),
     ],
     ids=["no-json", "a-list", "another-format", "no-vectors", "an-empty-vector"],
 )

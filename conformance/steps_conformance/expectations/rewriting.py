@@ -18,7 +18,7 @@ import tomlkit
 from ..case import Case
 from ..outcomes import FAILURES, Outcome
 from ..reports.model import CaseResult, Report
-from .files import UNFINISHED, ExpectationError, files_of, load_expectations, parsed
+from .files import UNFINISHED, ExpectationError, files_of, load_expectations, parsed, text_of
 from .model import Condition, Expectation, declared
 from .resolving import resolved
 
@@ -78,10 +78,9 @@ def _text_of(file: Path) -> str:
     if not file.exists():
         return ""
     try:
-        # bytes: reading as text would change the ends of lines
-        return file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExpectationError(f"{file}: cannot be read: {error}") from None
+        return text_of(file)
+    except ExpectationError as error:
+        raise ExpectationError(f"{file}: {error}") from None
 
 
 def _kept(
