@@ -17,6 +17,8 @@ BACKENDS = {
     "torch": ("torch", ["torch"]),
     "torch-cuda": ("torch", ["torch-cuda"]),
     "jax": ("jax", ["jax", "jax-jit", "jax-x64"]),
+    "jax-sharded": ("jax", ["jax-sharded"]),
+    "jax-cuda": ("jax", ["jax-cuda"]),
     "array-api-strict": (
         "strict",
         ["array-api-strict", "array-api-strict-device1", "array-api-strict-minimal"],
@@ -75,6 +77,16 @@ def peers(session: nox.Session) -> None:
         named = ["--target", target, "--backend", row, "--report", str(reports / library)]
         session.run("steps-conformance", "run", *named, *limits, env={"KERAS_BACKEND": "jax"})
     session.run("python", "-m", "steps_conformance.targets.peers.page", str(reports), str(ROOT / "docs"))
+
+
+@nox.session
+def teeth(session: nox.Session) -> None:
+    """Try the suite on planted faults and on mutants, and its own judges; one that survives is an error."""
+    install(session, "-e", ".[conformance,numpy,torch,jax,strict]")
+    tests = {"PYTHONPATH": str(ROOT / "tests")}
+    session.run("python", "-m", "planted", *session.posargs, env=tests)
+    if not session.posargs:
+        session.run("python", "-m", "planted.judges", env=tests)
 
 
 @nox.session

@@ -6,11 +6,12 @@ from typing import Any
 
 from .errors import ArgumentError, refusal
 from .leaves import Leaves, open_tree, require_partner
-from .namespaces import Array, Namespace, as_array, astype, detached, device_of, dtype_name, to_device
+from .namespaces import Array, Namespace, as_array, astype, detached, dtype_name
 from .numerics.formats import format_of, wide_name
 from .numerics.joint import joint_norm
 from .numerics.moments import in_real_dtype
 from .numerics.norms import ScaledNorm
+from .placing import on_device_of, scalar_kind
 from .trees import Tree
 
 Values = list[Array | None]
@@ -102,11 +103,11 @@ def widened(xp: Namespace, leaf: Array | None, partner: Array | None = None) -> 
 
 
 def per_kind(make: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """Return make with its results kept for each dtype and device of the leaf it is asked for."""
+    """Return make with its results kept for each dtype and place of the leaf it is asked for."""
     made: dict[tuple[str, Any], Any] = {}
 
     def made_for(leaf: Array) -> Any:
-        kind = (dtype_name(leaf.dtype), device_of(leaf))
+        kind = (dtype_name(leaf.dtype), scalar_kind(leaf))
         if kind not in made:
             made[kind] = make(leaf)
         return made[kind]
@@ -128,9 +129,3 @@ def scalar_for(xp: Namespace, value: Scalar, leaf: Array) -> Scalar:
 def cast_for(xp: Namespace, value: Scalar, leaf: Array) -> Scalar:
     """Return a number as it is, a 0-d array in the format of a leaf's magnitude, on its device."""
     return value if isinstance(value, float) else in_real_dtype(xp, on_device_of(leaf, value), leaf)
-
-
-def on_device_of(leaf: Array, value: Array) -> Array:
-    """Return a 0-d array on the device of a leaf."""
-    device = device_of(leaf)
-    return value if device is None or device == device_of(value) else to_device(value, device)

@@ -15,6 +15,7 @@ from .namespaces import (
     namespace_of,
 )
 from .numerics.formats import LEAF_DTYPES, holds, is_complex_name
+from .shards import is_partial
 from .trees import Structure, Tree, flatten, leaf_paths, require_same_structure, unflatten
 
 
@@ -58,6 +59,8 @@ def open_tree(tree: Tree, name: str) -> Leaves:
         xp = namespace_of(leaf)
         if xp is None or not _is_supported(leaf, xp):
             raise _unsupported(leaf, leaf_paths(structure, name)[index])
+        if is_partial(leaf):
+            raise _not_added_up(leaf, leaf_paths(structure, name)[index])
         if first is None:
             first = xp
         elif xp is not first:
@@ -79,6 +82,19 @@ def _unsupported(leaf: Any, path: str) -> LeafTypeError:
         f"{path} must be a dense array of dtype {allowed}, or None, got {shown(leaf)}; {way_out}",
         argument=path.split("[", 1)[0].split(".", 1)[0],
         rule=f"be a dense array of dtype {allowed}, or None",
+        value=leaf,
+        way_out=way_out,
+        path=path,
+    )
+
+
+def _not_added_up(leaf: Any, path: str) -> LeafTypeError:
+    rule = "be sharded or replicated along each axis of its mesh"
+    way_out = "its processes hold sums that are not added yet: call its redistribute(placements=...) first"
+    return LeafTypeError(
+        f"{path} must {rule}, got {shown(leaf)} with the placements {tuple(leaf.placements)}; {way_out}",
+        argument=path.split("[", 1)[0].split(".", 1)[0],
+        rule=rule,
         value=leaf,
         way_out=way_out,
         path=path,

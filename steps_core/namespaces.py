@@ -6,6 +6,8 @@ from typing import Any
 
 import array_api_compat
 
+from .shards import distributed_like, is_sharded, whole
+
 Array = Any
 Namespace = Any
 
@@ -78,6 +80,14 @@ def device_of(array: Array) -> Any:
 def is_single_device(device: Any) -> bool:
     """Return whether this is one known device rather than a JAX sharding or a traced unknown."""
     return device is not None and not hasattr(device, "device_set")
+
+
+def replicated_sharding(sharding: Any) -> Any:
+    """Return the JAX sharding that has a whole copy on each device of another one."""
+    jax = sys.modules["jax"]
+    devices = sorted(sharding.device_set, key=lambda device: device.id)
+    mesh = getattr(sharding, "mesh", None) or jax.sharding.Mesh(devices, ("all",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(), memory_kind=sharding.memory_kind)
 
 
 def to_device(array: Array, device: Any) -> Array:
@@ -172,7 +182,7 @@ def to_numpy(array: Array) -> Any:
     import numpy
 
     if is_torch(array):
-        array = array.detach().cpu()
+        array = whole(array.detach()).cpu()
     elif array_api_compat.is_cupy_array(array):
         array = array.get()
     elif not (array_api_compat.is_numpy_array(array) or array_api_compat.is_jax_array(array)):
@@ -185,4 +195,5 @@ def from_numpy(values: Any, like: Array) -> Array:
     """Return NumPy values as an array of the library, device and sharding of like."""
     if array_api_compat.is_jax_array(like):
         return sys.modules["jax"].device_put(values, like.sharding)
-    return namespace_of(like).asarray(values, device=device_of(like))
+    array = namespace_of(like).asarray(values, device=device_of(like))
+    return distributed_like(array, like) if is_sharded(like) else array

@@ -8,9 +8,10 @@ from typing import Any
 from .call import Call, Values
 from .errors import StateError, StepsError, shown
 from .leaves import Leaves, open_tree, require_same_device
-from .namespaces import Array, as_array, astype, copied, detached, device_of, dtype_name, namespace_of
+from .namespaces import Array, as_array, astype, copied, detached, dtype_name, namespace_of
 from .numerics.formats import is_complex_name, real_name, wide_name
 from .numerics.moments import next_count
+from .placing import scalar_place
 from .trees import Tree, require_same_structure
 
 State = dict[str, Any]
@@ -35,7 +36,7 @@ def scalar_like(weights: Leaves, value: float | bool | int, dtype: str) -> Array
     for leaf in weights.values:
         if leaf is not None:
             xp = weights.xp
-            return xp.asarray(value, dtype=getattr(xp, dtype), device=device_of(leaf))
+            return xp.asarray(value, dtype=getattr(xp, dtype), device=scalar_place(leaf))
     return None
 
 

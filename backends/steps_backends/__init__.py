@@ -5,7 +5,7 @@ from importlib import import_module
 from .declaration import TRAITS, Declaration
 from .formats import FORMATS, LEAF_DTYPES, Format, format_of
 from .host import HostArray, host_array
-from .protocol import Backend, Probe
+from .protocol import Backend, HostReadError, Probe
 
 # None of these imports its library before a row is used.
 _MODULES = ("numpy", "torch", "jax", "array_api_strict", "cupy")
@@ -41,6 +41,7 @@ __all__ = [
     "Declaration",
     "Format",
     "HostArray",
+    "HostReadError",
     "Probe",
     "format_of",
     "get",

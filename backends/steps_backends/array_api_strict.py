@@ -1,6 +1,7 @@
 """array-api-strict: the standard and nothing beyond it, also on a pretended device and with features off."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,22 @@ from .declaration import Declaration
 from .host import HostArray
 from .numpy import from_numpy, to_numpy
 from .probing import probe
-from .protocol import Backend, Probe
+from .protocol import Backend, HostReadError, Probe
 
 _DTYPES = ("float32", "float64", "complex64", "complex128")
 _DEVICES = {"cpu": "CPU_DEVICE", "device1": "device1"}
+_OTHER_DEVICE = {"cpu": "device1", "device1": "CPU_DEVICE"}
+_READS = (
+    "__array__",
+    "__bool__",
+    "__buffer__",
+    "__complex__",
+    "__dlpack__",
+    "__float__",
+    "__index__",
+    "__int__",
+)
+"""The ways in which a value leaves a strict array."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,44 @@ class StrictBackend:
         self._strict()
         return function(*args)
 
+    def unread(self, function: Callable[..., Any], *args: Any) -> None:
+        """Run function(*args) and count the reads of its arrays."""
+        reads: list[str] = []
+        with self._watched(_READS, lambda name, *_: reads.append(name)):
+            self.call(function, *args)
+        if reads:
+            raise HostReadError(f"{', '.join(sorted(set(reads)))} of an array was called, {len(reads)} times")
+
+    def elsewhere(self, array: Any) -> Any:
+        """Return the array on the library's other device."""
+        return array.to_device(self._strict().Device(_OTHER_DEVICE[self.declaration.device]))
+
+    def moves(self, function: Callable[..., Any], *args: Any) -> list[tuple[int, ...]]:
+        """Return the shapes of the arrays that function(*args) moves from one device to the other."""
+        shapes: list[tuple[int, ...]] = []
+
+        def record(_: str, array: Any, device: Any, **__: Any) -> None:
+            if device != array.device:
+                shapes.append(tuple(array.shape))
+
+        with self._watched(("to_device",), record):
+            self.call(function, *args)
+        return shapes
+
+    @contextmanager
+    def _watched(self, methods: Iterable[str], record: Callable[..., None]) -> Iterator[None]:
+        """Have record called before each call of these methods of any array."""
+        # Python looks special methods up on the class.
+        kind = type(self._strict().empty(()))
+        found = {name: getattr(kind, name) for name in methods if hasattr(kind, name)}
+        try:
+            for name, method in found.items():
+                setattr(kind, name, _recording(name, method, record))
+            yield
+        finally:
+            for name, method in found.items():
+                setattr(kind, name, method)
+
     def _strict(self) -> Any:
         import array_api_strict as strict
 
@@ -76,8 +127,16 @@ class StrictBackend:
         return strict
 
 
+def _recording(name: str, method: Callable[..., Any], record: Callable[..., None]) -> Callable[..., Any]:
+    def recorded(array: Any, *args: Any, **options: Any) -> Any:
+        record(name, array, *args, **options)
+        return method(array, *args, **options)
+
+    return recorded
+
+
 def _row(name: str, device: str, *traits: str) -> StrictBackend:
-    declared = frozenset({"eager", "mutable", *traits})
+    declared = frozenset({"eager", "mutable", "sees_reads", "two_devices", *traits})
     return StrictBackend(Declaration(name, "array_api_strict", "array-api-strict", device, _DTYPES, declared))
 
 

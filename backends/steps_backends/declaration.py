@@ -13,6 +13,13 @@ TRAITS = {
     "flushes_subnormals": "arithmetic in float32 takes subnormal inputs for zero, and gives zero for them",
     "optional_features_off": "boolean indexing, data-dependent shapes and all extensions are switched off",
     "x64": "64-bit types are switched on for the whole process",
+    "sees_reads": "it can run a function so that reading a value on the host, and waiting for it, is seen",
+    "two_devices": "it has a second device, and can count what moves between the two",
+    "sharded": "arrays lie in parts on several devices or in processes, and what these send is counted",
+    "compiles": "it can compile a function as one graph",
+    "batches": "it can make a function of one tree into one of a batch of trees",
+    "differentiates": "it can give the derivative of a function of a tree",
+    "scans": "it can run a loop, with the state as its carry, as one operation",
 }
 """The closed set of traits, each with its meaning."""
 

@@ -1,5 +1,6 @@
 """What the suite asks of a backend."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -68,4 +69,64 @@ class Backend(Protocol):
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return function(*args), run in the way of this row; positional arguments are trees of arrays."""
+        ...
+
+
+class HostReadError(Exception):
+    """A value was read on the host, or waited for, where nothing may be; the text says what was done."""
+
+
+class SeesReads(Protocol):
+    """What a backend with the trait ``sees_reads`` has beyond."""
+
+    def unread(self, function: Callable[..., Any], *args: Any) -> None:
+        """Run function(*args) where no value can be read, on arrays like those in args.
+
+        Raises:
+            HostReadError: a value was read.
+        """
+        ...
+
+
+class TwoDevices(Protocol):
+    """What a backend with the trait ``two_devices`` has beyond."""
+
+    def elsewhere(self, array: Any) -> Any:
+        """Return the array on the second device."""
+        ...
+
+    def moves(self, function: Callable[..., Any], *args: Any) -> list[tuple[int, ...]]:
+        """Return the shapes of the arrays that function(*args) moves from one device to the other."""
+        ...
+
+
+class Sharded(Protocol):
+    """What a backend with the trait ``sharded`` has beyond. ``device_of`` tells which part lies where."""
+
+    def unsharded(self, array: Any) -> Any:
+        """Return the whole array on one device, or as each process has it."""
+        ...
+
+    def collectives(self, function: Callable[..., Any], *args: Any) -> Counter[str]:
+        """Return how many collective operations function(*args) has, by name, such as ``all-reduce``."""
+        ...
+
+
+class Transforms(Protocol):
+    """What a backend has beyond, each for its trait: compiles, batches, differentiates, scans."""
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function compiled as one graph; it fails where the graph would break."""
+        ...
+
+    def batched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function of trees whose leaves are stacked along a new first axis."""
+        ...
+
+    def derivative(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the derivative, by the first argument, of a function whose result is one number."""
+        ...
+
+    def scanned(self, body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, steps: Any) -> tuple[Any, Any]:
+        """Return the last carry and the stacked results of calling body(carry, step) along the first axis."""
         ...

@@ -9,6 +9,7 @@ from .host import HostArray
 from .probing import probe
 from .protocol import Backend, Probe
 
+_TRAITS = frozenset({"eager", "mutable", "sees_reads", "compiles", "batches", "differentiates"})
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
@@ -69,10 +70,42 @@ class TorchBackend:
         """Return function(*args)."""
         return function(*args)
 
+    def unread(self, function: Callable[..., Any], *args: Any) -> None:
+        """Run function on fake CUDA tensors, which have no values; on CUDA also where waiting raises."""
+        from .torch_watching import run_on_fake_tensors, run_without_waiting
+
+        run_on_fake_tensors(function, *args)
+        if self.declaration.device == "cuda":
+            run_without_waiting(function, *args)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function recorded as one graph, which is then run as it was recorded.
+
+        What Dynamo cannot record is found so; a compiler behind it would show the compiler's own errors.
+        """
+        import torch
+
+        torch.compiler.reset()
+        compiled: Callable[..., Any] = torch.compile(function, fullgraph=True, backend="eager")
+        return compiled
+
+    def batched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return torch.func.vmap(function)."""
+        import torch
+
+        batched: Callable[..., Any] = torch.func.vmap(function)
+        return batched
+
+    def derivative(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return torch.func.grad(function)."""
+        import torch
+
+        derivative: Callable[..., Any] = torch.func.grad(function)
+        return derivative
+
 
 def _row(name: str, device: str) -> TorchBackend:
-    traits = frozenset({"eager", "mutable"})
-    return TorchBackend(Declaration(name, "torch", "torch", device, _DTYPES, traits))
+    return TorchBackend(Declaration(name, "torch", "torch", device, _DTYPES, _TRAITS))
 
 
 ROWS: tuple[Backend, ...] = (_row("torch", "cpu"), _row("torch-cuda", "cuda"))

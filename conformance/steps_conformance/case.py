@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from steps_backends import LEAF_DTYPES, Declaration
+from steps_backends import LEAF_DTYPES, TRAITS, Declaration
 
 from .needs import needs_of
 from .targets.protocol import CAPABILITIES
@@ -39,6 +39,7 @@ class Case:
         dtypes: the leaf dtypes that it makes arrays of.
         needs: the target's capabilities that it uses.
         in_process: whether it looks at what only code in the same process shares: memory, warnings, debugger.
+        traits: traits of the backend that it uses.
     """
 
     id: str
@@ -49,12 +50,16 @@ class Case:
     dtypes: frozenset[str]
     needs: frozenset[str]
     in_process: bool = False
+    traits: frozenset[str] = frozenset()
 
     def unsupported(self, declaration: Declaration, capabilities: Iterable[str]) -> str | None:
         """Return what the backend or the target does not claim and this case needs, or None."""
         lacking = sorted(self.dtypes - set(declaration.dtypes))
         if lacking:
             return f"{declaration.name} does not declare {', '.join(lacking)}"
+        lacking = sorted(self.traits - declaration.traits)
+        if lacking:
+            return f"{declaration.name} does not declare the trait {', '.join(lacking)}"
         lacking = sorted(self.needs - set(capabilities))
         return f"the target does not claim {', '.join(lacking)}" if lacking else None
 
@@ -66,6 +71,7 @@ def case(
     dtypes: Iterable[str] = (),
     needs: Iterable[str] = (),
     in_process: bool = False,
+    traits: Iterable[str] = (),
 ) -> Callable[[CaseFunction], CaseFunction]:
     """Register a function as the case, or cases, of one requirement.
 
@@ -76,10 +82,12 @@ def case(
         dtypes: further leaf dtypes that the case makes arrays of; float32 is always there.
         needs: capabilities of the target.
         in_process: whether it looks at what a target in another process does not share with the suite.
+        traits: traits of the backend without which it cannot run.
     """
     if not _ID.fullmatch(requirement):
         raise ValueError(f"a requirement id looks like CLIP-GLOBAL-003, got {requirement!r}")
     needed, fixed = _known("needs", needs, CAPABILITIES), _known("dtypes", dtypes, LEAF_DTYPES)
+    used = _known("traits", traits, TRAITS)
 
     def register(function: CaseFunction) -> CaseFunction:
         _check_parameters(function, tuple(each or ()))
@@ -93,6 +101,7 @@ def case(
                 dtypes=fixed | _dtypes_among(arguments),
                 needs=needed | needs_of(requirement),
                 in_process=in_process,
+                traits=used,
             )
             for labels, arguments in _combinations(each or {})
         ]

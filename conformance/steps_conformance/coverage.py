@@ -1,7 +1,7 @@
 """How far requirements and cases cover each other, topic by topic.
 
-A case counts as *live* where some shipped backend declares all its dtypes and some shipped target claims all
-that it needs. A case that is not live can never fail, so it shows nothing.
+A case counts as *live* where some shipped backend declares all its dtypes and traits and some shipped target
+claims all that it needs. A case that is not live can never fail, so it shows nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -118,10 +118,9 @@ def why_it_never_runs(
         declarations: of the backends.
         capabilities: for each target what it claims.
     """
-    if not any(case.dtypes <= set(declaration.dtypes) for declaration in declarations):
-        return f"no backend declares {', '.join(sorted(case.dtypes))}" + (
-            " together" if len(case.dtypes) > 1 else ""
-        )
+    asked = case.dtypes | case.traits
+    if not any(asked <= {*declared.dtypes, *declared.traits} for declared in declarations):
+        return f"no backend declares {', '.join(sorted(asked))}" + (" together" if len(asked) > 1 else "")
     if not any(case.needs <= claimed for claimed in capabilities):
         return f"no target claims {', '.join(sorted(case.needs))}"
     return None

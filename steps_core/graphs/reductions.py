@@ -5,13 +5,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..call import Call, on_device_of
+from ..call import Call
 from ..errors import LeafTypeError, refusal
 from ..namespaces import Array, Namespace, as_array, astype, dtype_name
 from ..numerics.formats import FLOAT64, format_of
 from ..numerics.norms import plain_norm, scaled_norm, square_sums
-from ..numerics.sums import mean_over, sum_over
+from ..numerics.sums import as_number, mean_over, sum_over
 from ..numerics.units import unit_axes_of
+from ..placing import on_device_of
+from ..shards import is_sharded, summed_axes
 from .values import Scalar, TreeValue, Value, opened_as, tree_value
 
 OVER = ("tree", "leaf", "unit")
@@ -63,10 +65,26 @@ def _sum_of_sizes(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _largest_size(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
+    if is_sharded(leaf):
+        return _largest_over_shards(xp, leaf, axes)
     sizes = xp.abs(leaf)
     if 0 in leaf.shape:
         return sum_over(xp, sizes, axes)
     return xp.max(sizes, axis=axes, keepdims=True) if axes else sizes
+
+
+def _largest_over_shards(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
+    """Return the largest size; NaN where there is one, which travels by itself: a maximum may drop it."""
+
+    def numbers(part: Array, over: tuple[int, ...]) -> list[Array]:
+        largest = _largest_size(xp, part, over)
+        return [xp.where(xp.isnan(largest), 0.0, largest)]
+
+    def only_nan(part: Array, over: tuple[int, ...]) -> list[Array]:
+        largest = _largest_size(xp, part, over)
+        return [xp.where(xp.isnan(largest), largest, 0.0)]
+
+    return summed_axes(leaf, axes, numbers, "max")[0] + summed_axes(leaf, axes, only_nan)[0]
 
 
 def _mean(xp: Namespace, leaf: Array, axes: tuple[int, ...]) -> Array:
@@ -80,7 +98,7 @@ def _per_part(value: TreeValue, rule: LeafReduction, over: str, unit_axis: Any) 
 
     def part(index: int, leaf: Array) -> Array:
         if over == "leaf":
-            return xp.reshape(rule(xp, leaf, tuple(range(leaf.ndim))), ())
+            return as_number(xp, rule(xp, leaf, tuple(range(leaf.ndim))))
         return rule(xp, leaf, unit_axes_of(value.leaves, index, leaf, unit_axis))
 
     parts = [
@@ -96,7 +114,7 @@ def _over_tree(value: TreeValue, rule: LeafReduction, together: Callable[[Namesp
     leaves = [leaf for leaf in value.values if leaf is not None]
     if not leaves:
         return 0.0
-    parts = [xp.reshape(rule(xp, leaf, tuple(range(leaf.ndim))), ()) for leaf in leaves]
+    parts = [as_number(xp, rule(xp, leaf, tuple(range(leaf.ndim)))) for leaf in leaves]
     wide = any(format_of(part) is FLOAT64 for part in parts)
     name = "float64" if wide else "float32"
     moved = [astype(xp, on_device_of(parts[0], part), getattr(xp, name)) for part in parts]

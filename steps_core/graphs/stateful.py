@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from .. import checks
-from ..call import Call, Values, on_device_of, per_kind
+from ..call import Call, Values, per_kind
 from ..contract import Step
 from ..elementwise import advance_leaves
 from ..leaves import Leaves
 from ..namespaces import Array, astype, copied
 from ..numerics.moments import bias_correction, in_real_dtype, next_average
+from ..placing import on_device_of
 from ..state import State, StateView, count_from_zero, incremented, zeros_like
 from ..steps.momentum import MomentumStep
 from ..tunable import Number

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..call import Values, on_device_of, per_kind, scalar_for
+from ..call import Values, per_kind, scalar_for
 from ..errors import ArgumentError, LeafTypeError, refusal
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace, as_array, dtype_name, namespace_of
 from ..numerics.formats import format_of
+from ..placing import on_device_of
 from ..trees import require_same_structure
 
 Number = float | bool | int

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..namespaces import Array, Namespace, astype, computed_once, device_of, dtype_name, to_device
+from ..namespaces import Array, Namespace, astype, computed_once, dtype_name
+from ..placing import placed, scalar_kind, scalar_place
+from ..shards import added_up, along_first_axis, is_sharded, local_part, splitting_axes
 from .formats import FLOAT64, format_of, is_complex_name
 from .norms import ScaledNorm, SquareSums, add_square_sums, leaf_square_sums, scaled_norm
 
@@ -17,15 +19,17 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
         leaves: at least one widened array.
     """
     needs_float64 = any(format_of(leaf) is FLOAT64 for leaf in leaves)
-    by_device: dict[Any, list[SquareSums]] = {}
+    by_kind: dict[Any, dict[frozenset[int], list[SquareSums]]] = {}
     for leaf in leaves:
-        sums = leaf_square_sums(xp, _in_float64(xp, leaf) if needs_float64 else leaf)
-        by_device.setdefault(device_of(leaf), []).append(sums)
-    home = device_of(leaves[0])
+        part = local_part(leaf)
+        sums = leaf_square_sums(xp, _in_float64(xp, part) if needs_float64 else part)
+        split = splitting_axes(leaf) if is_sharded(leaf) else frozenset()
+        by_kind.setdefault(scalar_kind(leaf), {}).setdefault(split, []).append(sums)
+    home = scalar_place(leaves[0])
     totals = []
-    for device, sums_on_device in by_device.items():
-        total = add_square_sums(xp, sums_on_device)
-        totals.append(total if device == home else moved(total, home))
+    for (_, mesh), by_split in by_kind.items():
+        total = _over_mesh(xp, by_split, mesh)
+        totals.append(SquareSums(*(placed(part, home) for part in total)))
     norm: ScaledNorm = computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
     return norm
 
@@ -35,6 +39,25 @@ def _in_float64(xp: Namespace, leaf: Array) -> Array:
     return astype(xp, leaf, getattr(xp, name))
 
 
-def moved(parts: Any, device: Any) -> Any:
-    """Return a named tuple of scalars with each part on a device."""
-    return type(parts)(*(to_device(part, device) for part in parts))
+def _over_mesh(xp: Namespace, by_split: dict[frozenset[int], list[SquareSums]], mesh: Any) -> SquareSums:
+    """Return the total of the sums of all processes: one all-reduce for each axis of a mesh.
+
+    Args:
+        xp: the namespace.
+        by_split: the sums of leaves, by the axes of the mesh along which the leaf is split; along the others
+            it is copied, and counts once.
+        mesh: the mesh; None where there is one process.
+    """
+    sums = {split: add_square_sums(xp, parts) for split, parts in by_split.items()}
+    for axis in range(0 if mesh is None else mesh.ndim):
+        partial = [split for split in sums if axis in split]
+        if not partial:
+            continue
+        vector = xp.stack([part for split in partial for part in sums.pop(split)])
+        parts = iter(along_first_axis(added_up(vector, mesh, axis)))
+        for split in partial:
+            whole = SquareSums(next(parts), next(parts), next(parts))
+            rest = split - {axis}
+            sums[rest] = add_square_sums(xp, [sums[rest], whole]) if rest in sums else whole
+    (total_sums,) = sums.values()
+    return total_sums

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..namespaces import Array, Namespace
+from ..shards import is_sharded, summed_axes
 from .formats import FloatFormat, format_of
 from .sums import BLOCK, sum_of_all, sum_over
 
@@ -51,6 +52,8 @@ def safe_sqrt(xp: Namespace, x: Array) -> Array:
 
 def square_sums(xp: Namespace, x: Array, axes: tuple[int, ...]) -> SquareSums:
     """Return the sums over these axes, which stay with length 1."""
+    if is_sharded(x):
+        return SquareSums(*summed_axes(x, axes, lambda part, over: square_sums(xp, part, over)))
     return _summed(xp, x, lambda squares: sum_over(xp, squares, axes))
 
 

@@ -1,8 +1,10 @@
 """Sums in blocks of blocks, so that rounding errors hardly grow with the length, on every library."""
 
 import math
+from collections.abc import Iterable
 
-from ..namespaces import Array, Namespace, part_of
+from ..namespaces import Array, Namespace, library_name, part_of
+from ..shards import is_sharded, only_element, summed_axes
 
 # A library may add the elements of a block one by one: short blocks keep that harmless, long ones fast.
 BLOCK = 128
@@ -38,12 +40,16 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over these axes, which stay with length 1; no axes: x itself."""
     if not axes:
         return x
+    if is_sharded(x):
+        return summed_axes(x, axes, lambda part, over: [sum_over(xp, part, over)])[0]
     kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
     shape = tuple(1 if axis in axes else length for axis, length in enumerate(x.shape))
     if 0 in x.shape:
         return xp.sum(x, axis=axes, keepdims=True)
     if not kept:
-        return xp.reshape(blocked_sum(xp, xp.reshape(x, (-1,)), 0), shape)
+        return xp.reshape(sum_of_all(xp, x), shape)
+    if library_name(xp) == "jax":
+        return xp.reshape(_axis_by_axis(xp, x, axes), shape)
     leading = max(axes) < min(kept)
     order = (*axes, *kept) if leading else (*kept, *axes)
     if order != tuple(range(x.ndim)):
@@ -52,20 +58,51 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
     return xp.reshape(blocked_sum(xp, xp.reshape(x, (rows, -1)), 0 if leading else 1), shape)
 
 
+def as_number(xp: Namespace, x: Array) -> Array:
+    """Return the one element of an array as a 0-d array."""
+    return only_element(x) if is_sharded(x) else xp.reshape(x, ())
+
+
 def sum_of_all(xp: Namespace, x: Array) -> Array:
     """Return the 0-d sum of all elements."""
-    if math.prod(x.shape) == 0:
-        return xp.sum(x)
+    if library_name(xp) == "jax":
+        return _axis_by_axis(xp, x, range(x.ndim))
     return blocked_sum(xp, xp.reshape(x, (-1,)), 0)
 
 
+def _axis_by_axis(xp: Namespace, x: Array, axes: Iterable[int]) -> Array:
+    """Return the sum over axes, which vanish; none are merged, since JAX would gather a sharded array."""
+    for axis in sorted(axes, reverse=True):
+        x = _sum_along(xp, x, axis)
+    return x
+
+
+def _sum_along(xp: Namespace, x: Array, axis: int) -> Array:
+    """Return the sum over one axis, which vanishes, in blocks that divide its length where there are such."""
+    length, most = x.shape[axis], BLOCK if axis == x.ndim - 1 else ROW_BLOCK
+    if length <= most:
+        return xp.sum(x, axis=axis)
+    before = (slice(None),) * axis
+    block = next(size for size in range(most, 0, -1) if length % size == 0)
+    whole = length
+    if block < max(4, most // 16):
+        block, whole = most, length // most * most
+    blocks = xp.reshape(
+        x[(*before, slice(whole))], (*x.shape[:axis], whole // block, block, *x.shape[axis + 1 :])
+    )
+    total = _sum_along(xp, xp.sum(blocks, axis=axis + 1), axis)
+    return total if whole == length else total + xp.sum(x[(*before, slice(whole, None))], axis=axis)
+
+
 def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the mean over these axes, which stay with length 1, also where the sum overflows.
+    """Return the mean of at least one element over these axes, also where the sum overflows.
+
+    The axes stay with length 1.
 
     mean = sum(x) / n, or n' / n * sum(x / n') with n' the power of two above n where sum(x) is not finite
     """
     count = math.prod([x.shape[axis] for axis in axes])
     plain = sum_over(xp, x, axes) / count
-    power = 2.0 ** math.ceil(math.log2(count)) if count > 1 else 1.0
+    power = 2.0 ** math.ceil(math.log2(count))
     scaled = sum_over(xp, x / power, axes) * (power / count)
     return xp.where(xp.isfinite(plain), plain, scaled)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .. import checks
-from ..call import Call, Scalar, Values, cast_for, on_device_of, per_kind, scalar_for
+from ..call import Call, Scalar, Values, cast_for, per_kind, scalar_for
 from ..elementwise import advance_leaves
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace
@@ -17,6 +17,7 @@ from ..numerics.moments import (
     quotient_or_zero,
 )
 from ..numerics.norms import safe_sqrt
+from ..placing import on_device_of
 from ..schedules import checked_rate
 from ..state import State, StateView, count_from_zero, incremented
 from ..tunable import Number, is_always

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from .. import checks
 from ..call import Call, Scalar, Values, cast_for, per_kind
 from ..contract import Step
-from ..namespaces import Array, Namespace, device_of
+from ..namespaces import Array, Namespace
 from ..numerics.formats import constant, format_of
-from ..numerics.joint import moved
 from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
 from ..numerics.norms import scaled_norm, square_sums
 from ..numerics.units import unit_axes_of
+from ..placing import moved
 from ..state import State, StateView
 from ..tunable import Number, is_always
 
@@ -142,14 +142,7 @@ def _clip_global(call: Call, gradients: Values, threshold: Scalar) -> Values:
     if norm is None:
         return gradients
     limit = limit_norm(call.xp, norm, cast_for(call.xp, threshold, norm.root))
-    home = device_of(limit.ratio)
-
-    def limit_for(leaf: Array) -> Any:
-        converted = in_format(call.xp, limit, format_of(leaf))
-        device = device_of(leaf)
-        return converted if device == home else moved(converted, device)
-
-    limit_of_kind = per_kind(limit_for)
+    limit_of_kind = per_kind(lambda leaf: moved(in_format(call.xp, limit, format_of(leaf)), leaf))
     return [None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients]
 
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from ..call import Call, Values, on_device_of
+from ..call import Call, Values
 from ..contract import Step
 from ..leaves import Leaves
 from ..namespaces import Array, dtype_name, namespace_of
 from ..numerics.formats import real_name, wide_name
 from ..numerics.norms import plain_norm
+from ..placing import on_device_of
 from ..state import State, StateView, scalar_like, stored
 
 

@@ -1,8 +1,9 @@
 """Learning rates and scales of steps: a number, or a schedule read at the step's own count."""
 
-from ..call import Call, Scalar, on_device_of
+from ..call import Call, Scalar
 from ..leaves import Leaves
 from ..namespaces import Array, as_array, astype
+from ..placing import on_device_of
 from ..schedules import Schedule, schedule_value
 from ..state import State, StateView, count_from_zero, incremented
 from ..tunable import Tunable, first_value

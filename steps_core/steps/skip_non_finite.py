@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..call import Call, Values, on_device_of, per_kind
+from ..call import Call, Values, per_kind
 from ..leaves import Leaves
 from ..namespaces import Array, Namespace, as_array
+from ..placing import on_device_of
 from ..state import State, StateView, count_from_zero, incremented, stored
 from ..trees import flatten, unflatten
 from .nesting import advance_inner, initial_inner_state

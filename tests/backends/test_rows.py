@@ -24,6 +24,7 @@ def backend(request):
 def test_there_are_the_required_rows():
     required = {
         *("numpy", "numpy-readonly", "torch", "torch-cuda", "jax", "jax-jit", "jax-x64", "cupy"),
+        *("jax-sharded", "jax-cuda"),
         *("array-api-strict", "array-api-strict-device1", "array-api-strict-minimal"),
     }
 
@@ -56,7 +57,7 @@ def test_the_probe_says_that_it_runs_or_why_not(name):
 
 
 def test_cuda_rows_without_a_device_give_the_words_of_the_runtime():
-    for name in ("cupy", "torch-cuda"):
+    for name in ("cupy", "torch-cuda", "jax-cuda"):
         probe = steps_backends.get(name).probe()
         assert probe.runs or "no CUDA device: " in probe.reason or "is not installed" in probe.reason
 

@@ -7,7 +7,8 @@ from made_reports import made_report
 from steps_conformance.accuracy.results import Unmeasured
 from steps_conformance.expectations.model import Condition, Expectation
 from steps_conformance.outcomes import FAILURES, Outcome
-from steps_conformance.reports import html
+from steps_conformance.reports import html, markdown
+from steps_conformance.reports.badge import badge
 from steps_conformance.reports.model import (
     CaseResult,
     Header,
@@ -178,6 +179,22 @@ def test_a_page_of_many_deviations_is_not_green_and_folds_its_reasons():
 def many_deviations(names):
     outcomes = {**{f"{name}/x": ["FAIL"] for name in names}, "A-MUST-099/x": ["PASS"]}
     return declared(made_report(outcomes), *(f"{name}/x" for name in names))
+
+
+def test_a_selection_of_the_cases_is_named_as_one_in_every_form():
+    whole, part = (made_report({"A-MUST-001/x": ["PASS"]}, suite_cases=number) for number in (1, 4354))
+
+    assert judge(whole).headline == "conformant"
+    assert judge(part).headline == "conformant in a selection of the cases"
+    assert badge(whole, judge(whole))["message"] == "conformant 1/1"
+    assert badge(part, judge(part)) == {
+        "schemaVersion": 1,
+        "label": "conformance",
+        "message": "conformant in a selection 1/1",
+        "color": "blue",
+    }
+    assert "1 of 4,354 cases, for 1 requirement" in html.render(part, judge(part))
+    assert "planned: 1 of 4,354 cases, for 1 requirement" in markdown.render(part, judge(part))
 
 
 def test_declared_deviations_and_what_is_not_supported_both_stand_in_the_headline():

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github/workflows"
 BASH = shutil.which("bash") or "bash"
 # no machine of GitHub has these devices
-NEEDS_A_GPU = {"torch-cuda", "cupy"}
+NEEDS_A_GPU = {"torch-cuda", "cupy", "jax-cuda"}
 
 
 def read(text):

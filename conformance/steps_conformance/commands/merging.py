@@ -37,5 +37,5 @@ def merge_command(
     make_folder("OUT, where the result goes,", out)
     jsonl.write(merged, out / LINES)
     write_readable(merged, verdict, out)
-    output.print(summary(merged, verdict))
+    output.print(summary(merged, verdict, out))
     raise typer.Exit(verdict.exit_code)

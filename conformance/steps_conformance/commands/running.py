@@ -102,7 +102,7 @@ def run_command(
         output.print(rich_table(found.accuracy))
     for warning in found.warnings():
         errors.print(f"warning: {shown_text(warning)}", style="yellow", markup=False, soft_wrap=True)
-    output.print(summary(found, verdict))
+    output.print(summary(found, verdict, report))
     raise typer.Exit(verdict.exit_code)
 
 

@@ -19,6 +19,7 @@ from ..allowances import Allowance
 from ..expectations.model import Condition, Expectation
 from ..outcomes import COMPUTED, Outcome
 from ..received import received
+from ..teeth import Teeth
 from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, RowWarning, TargetFacts
 from .verdict import judge
 
@@ -202,8 +203,14 @@ def _header(record: str, fields: dict[str, Any]) -> Header:
     rules = {key: RequirementFacts(**value) for key, value in fields.pop("requirements").items()}
     expectations = tuple(_expectation(one) for one in fields.pop("expectations"))
     allowed = tuple(Allowance(**_tuples(one)) for one in fields.pop("allowances"))
+    teeth = fields.pop("teeth", None)
     return Header(
-        **_tuples(fields), target=target, requirements=rules, expectations=expectations, allowances=allowed
+        **_tuples(fields),
+        target=target,
+        requirements=rules,
+        expectations=expectations,
+        allowances=allowed,
+        teeth=None if teeth is None else Teeth(**teeth),
     )
 
 

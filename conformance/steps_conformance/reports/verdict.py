@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..outcomes import FAILURES, Outcome
-from .model import Report, RowFacts
+from .model import Header, Report, RowFacts
 from .tables import deviations
 
 _IDS_IN_A_HEADLINE = 6
@@ -43,7 +43,7 @@ def judge(report: Report, *, strict: bool | None = None) -> Verdict:
         return Verdict(2, "no verdict: the run does not show what was asked", doubts)
     unsupported = requirements_with(report, {Outcome.UNSUPPORTED}, ("MUST",))
     deviating = requirements_with(report, {Outcome.XFAIL}, levels)
-    return Verdict(0, _headline(unsupported, deviating), tuple(_notes(report, levels)))
+    return Verdict(0, _headline(report.header, unsupported, deviating), tuple(_notes(report, levels)))
 
 
 def _what_is_wrong(failed: list[str], stale: list[str]) -> str:
@@ -53,8 +53,10 @@ def _what_is_wrong(failed: list[str], stale: list[str]) -> str:
     return f"not conformant: {_number(failed, 'requirement')} not met" + (f"; {which}" if stale else "")
 
 
-def _headline(unsupported: list[str], deviating: list[str]) -> str:
+def _headline(header: Header, unsupported: list[str], deviating: list[str]) -> str:
     headline = "conformant for the declared capabilities" if unsupported else "conformant"
+    if header.is_of_a_selection:
+        headline += " in a selection of the cases"
     if deviating:
         headline += f" except for {_number(deviating, 'declared deviation')}: {_named(deviating)}"
     if unsupported:

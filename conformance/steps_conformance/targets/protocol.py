@@ -17,6 +17,7 @@ CAPABILITIES = {
     "tunable": "takes tunable options, which the state holds under their names",
     "state_form": "keeps its state in dicts, under the names that the requirements give",
     "trees": "takes nested containers with None in them itself, without help from its adapter",
+    "transforms": "computes with the array library itself, which can so compile and differentiate it",
     "error_form": "refuses with the class of error and the words that the requirements give",
 }
 """The closed set of optional capabilities, each with its meaning."""

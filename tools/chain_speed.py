@@ -1,0 +1,178 @@
+"""Measures a global clip and Adam on one library: `python chain_speed.py LIBRARY DEVICE SCALE`, JSON out.
+
+An update reads the gradient twice, for the norm and for the step, reads and writes both moments, and writes
+the update: seven passes. Their time at the bandwidth of a copy, measured in the same process, is the bound.
+"""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steps_core import AdamStep, ChainedStep, GradientClippingStep
+
+CHAIN = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep())
+LIBRARIES = {"cuda": ("torch", "cupy", "jax"), "cpu": ("torch", "numpy", "jax")}
+SIZES = {"1 x 10^8": (1, 10**8), "1,000 x 10^4": (1000, 10**4)}
+PASSES = 7
+BYTES = 4
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Library:
+    """How one library makes ones, copies, waits, and runs the chain and what is compared with it.
+
+    Attributes:
+        ones: takes a length; returns a vector of ones on the device.
+        copy: takes a vector; returns a copy.
+        wait: takes a tree; returns when it is computed.
+        compared: by name, functions that take gradients and return a call to be timed.
+        device: what the device is called.
+        most_leaves: with more of them it is not measured.
+    """
+
+    ones: Callable[[int], Any]
+    copy: Callable[[Any], Any]
+    wait: Callable[[Any], None]
+    compared: Mapping[str, Callable[[list[Any]], Callable[[], Any]]]
+    device: str
+    most_leaves: int = 10**6
+
+
+def plain(gradients: list[Any]) -> Callable[[], Any]:
+    """Return the chain, called as it is."""
+    state = CHAIN.init(gradients)
+    return lambda: CHAIN(gradients, gradients, state)
+
+
+def _torch(device: str) -> Library:
+    import torch
+
+    def fused_adam(gradients: list[Any]) -> Callable[[], Any]:
+        weights = [torch.nn.Parameter(gradient.clone()) for gradient in gradients]
+        optimizer = torch.optim.Adam(weights, fused=True)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient.clone()
+
+        def step() -> Any:
+            torch.nn.utils.clip_grad_norm_(weights, 1.0)
+            optimizer.step()
+            return weights
+
+        return step
+
+    def wait(_: Any) -> None:
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    compared = {"steps_core": plain, "fused Adam with clip_grad_norm_": fused_adam}
+    return Library(lambda n: torch.ones(n, device=device), torch.clone, wait, compared, name)
+
+
+def _cupy(device: str) -> Library:
+    import cupy
+
+    def wait(_: Any) -> None:
+        cupy.cuda.Device().synchronize()
+
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return Library(lambda n: cupy.ones(n, cupy.float32), cupy.copy, wait, {"steps_core": plain}, name)
+
+
+def _numpy(device: str) -> Library:
+    import numpy
+
+    return Library(
+        lambda n: numpy.ones(n, numpy.float32), numpy.copy, lambda _: None, {"steps_core": plain}, "CPU"
+    )
+
+
+def _jax(device: str) -> Library:
+    import jax
+
+    place = jax.devices(device)[0]
+
+    def jitted(gradients: list[Any]) -> Callable[[], Any]:
+        compiled, state = jax.jit(CHAIN), CHAIN.init(gradients)
+        return lambda: compiled(gradients, gradients, state)
+
+    def ones(length: int) -> Any:
+        return jax.device_put(jax.numpy.ones(length, jax.numpy.float32), place)
+
+    compared = {"steps_core under jax.jit": jitted}
+    return Library(ones, jax.jit(jax.numpy.copy), jax.block_until_ready, compared, place.device_kind, 100)
+
+
+_MAKERS = {"torch": _torch, "cupy": _cupy, "numpy": _numpy, "jax": _jax}
+
+
+def seconds(library: Library, call: Callable[[], Any]) -> float:
+    """Return the median time of a call, after one that does not count."""
+    library.wait(call())
+    taken = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        library.wait(call())
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def _scaled(number: int, scale: float) -> int:
+    return max(1, round(number * scale))
+
+
+def _bandwidth(library: Library, length: int) -> float:
+    source = library.ones(length)
+    return 2 * BYTES * length / seconds(library, lambda: library.copy(source))
+
+
+def measured(name: str, device: str, scale: float) -> dict[str, Any]:
+    """Return the bandwidth of a copy in bytes a second, and for each size the times and their bound."""
+    library = _MAKERS[name](device)
+    bandwidth = _bandwidth(library, _scaled(10**8, scale))
+    sizes: dict[str, Any] = {}
+    for label, (full_leaves, full_length) in SIZES.items():
+        # A try-out has fewer of both, where there are many leaves.
+        each = scale if full_leaves == 1 else scale**0.5
+        leaves, length = _scaled(full_leaves, each), _scaled(full_length, each)
+        if leaves > library.most_leaves:
+            sizes[label] = {"not_run": f"{leaves} leaves take {name} minutes to compile"}
+            continue
+        gradients = [library.ones(length) for _ in range(leaves)]
+        bound = PASSES * BYTES * leaves * length / bandwidth
+        times = {what: seconds(library, make(gradients)) for what, make in library.compared.items()}
+        sizes[label] = {"bound": bound, "seconds": times}
+    return {"device": library.device, "bandwidth": bandwidth, "sizes": sizes}
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """Return the results of several libraries as Markdown."""
+    lines = [
+        f"Times in ms of a global clip and Adam, float32. Bound: {PASSES} passes at the bandwidth of a copy.",
+        "",
+        "| library | device | copy GB/s | leaves x elements | what | ms | bound ms | times the bound |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for library, result in results.items():
+        if "not_run" in result:
+            lines.append(f"| {library} | | | | not run: {result['not_run']} | | | |")
+            continue
+        start = f"| {library} | {result['device']} | {result['bandwidth'] / 1e9:.1f}"
+        for label, found in result["sizes"].items():
+            if "not_run" in found:
+                lines.append(f"{start} | {label} | not run: {found['not_run']} | | | |")
+                continue
+            bound = found["bound"]
+            for what, taken in found["seconds"].items():
+                numbers = f"{taken * 1e3:.3f} | {bound * 1e3:.3f} | {taken / bound:.2f}"
+                lines.append(f"{start} | {label} | {what} | {numbers} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(sys.argv[1], sys.argv[2], float(sys.argv[3]))))

@@ -1,0 +1,91 @@
+"""The conformance suite on the rows of a device, then a chain's speed beside the bandwidth of a copy.
+
+See gpu_check.sh. The report of the suite, `speed.json` and `speed.md` are written to one folder. The exit
+code is that of the suite, or 2 where a library was not measured.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from chain_speed import LIBRARIES, table
+
+ROWS = {"cuda": ("torch-cuda", "cupy", "jax-cuda"), "cpu": ("torch", "numpy", "jax")}
+
+TOPICS = ("devices", "tracing", "clipping_norms", "clipping_relative", "adam", "precision", "updates")
+"""What differs on a GPU, as far as four minutes go; `--all` runs every topic, for as long as it takes."""
+
+SUITE_SECONDS = 140.0
+LIBRARY_SECONDS = 25.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run both parts, and return the exit code."""
+    options = _options(arguments)
+    options.report.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    code = run_suite(options)
+    measured = {library: measure(library, options) for library in LIBRARIES[options.device]}
+    facts = {"device": options.device, "scale": options.scale, "libraries": measured}
+    (options.report / "speed.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    text = table(measured)
+    (options.report / "speed.md").write_text(text, encoding="utf-8")
+    print(text)
+    print(
+        f"{time.monotonic() - started:.0f} s; the suite ended with {code}; everything is in {options.report}"
+    )
+    return code or (2 if any("not_run" in result for result in measured.values()) else 0)
+
+
+def _options(arguments: Sequence[str]) -> Any:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--report", type=Path, required=True, help="folder for all that is found")
+    parser.add_argument("--device", choices=sorted(ROWS), default="cuda")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the elements that are measured")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--id", action="append", help="cases to run instead of those of the topics")
+    chosen.add_argument("--all", action="store_true", help="every topic, without a limit of time")
+    return parser.parse_args(arguments)
+
+
+def run_suite(options: Any) -> int:
+    """Return the exit code of the suite; 2 where its time is up: the report is resumable, and says so."""
+    command = [sys.executable, "-m", "steps_conformance", "run", "--report", str(options.report)]
+    for row in ROWS[options.device]:
+        command += ["--backend", row]
+    if not options.all:
+        picked = [("--id", one) for one in options.id or ()] or [("--topic", one) for one in TOPICS]
+        command += [argument for pair in picked for argument in pair]
+    try:
+        limit = None if options.all else SUITE_SECONDS
+        return subprocess.run(command, check=False, timeout=limit).returncode  # noqa: S603 - our own command
+    except subprocess.TimeoutExpired:
+        print(f"the suite was broken off after {SUITE_SECONDS:g} s; go on with")
+        print(f"  steps-conformance run --resume {options.report}")
+        return 2
+
+
+def measure(library: str, options: Any) -> dict[str, Any]:
+    """Return what one library gives in a process of its own, or why it was not run."""
+    worker = str(Path(__file__).with_name("chain_speed.py"))
+    command = [sys.executable, worker, library, options.device, str(options.scale)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, capture_output=True, text=True, check=False, timeout=LIBRARY_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return {"not_run": f"took longer than {LIBRARY_SECONDS:g} s"}
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        return {"not_run": said[-1] if said else f"ended with {done.returncode}"}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
