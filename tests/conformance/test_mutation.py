@@ -105,8 +105,7 @@ def test_making_a_mutant_leaves_the_source_as_it_was():
 
 
 def mutant_called(module, start):
-    (found,) = [one for one in mutants_of(SOURCE, module) if one.identity.startswith(start)]
-    return found
+    return next(one for one in mutants_of(SOURCE, module) if one.identity.startswith(start))
 
 
 def test_a_copy_differs_in_the_mutated_module_alone():

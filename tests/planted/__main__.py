@@ -23,7 +23,7 @@ from .mutants import Mutant, mutants_of
 from .page import data_of, read_data, write
 from .scoring import SCOPE, scores
 
-# NumPy is asked first, as it is the fastest; PyTorch about what NumPy does not notice. JAX compiles each case,
+# NumPy is asked first, as it is the fastest; PyTorch about what NumPy does not notice. JAX compiles all,
 # so it is asked about single cases alone, which equivalent.toml names.
 FIRST, SECOND = "numpy", "torch"
 PATIENT = Patience(least=300.0)
