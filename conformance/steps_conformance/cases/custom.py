@@ -767,7 +767,7 @@ def signatures(run: Run, row: tuple[Any, bool]) -> None:
         run.refuses(lambda: run.make(step), kind="ValueError", saying=("graph_signature",))
 
 
-MALFORMED: dict[str, tuple[Any, str]] = {
+NO_SIGNATURES: dict[str, tuple[Any, str]] = {
     "no-parentheses": ("gradients,weights", "ValueError"),
     "two-lists": ([["gradients"], ["weights"]], "ValueError"),
     "empty-list": ([], "ValueError"),
@@ -779,7 +779,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
 }
 
 
-@case("CUSTOM-021", each={"row": MALFORMED})
+@case("CUSTOM-021", each={"row": NO_SIGNATURES})
 def malformed_signatures(run: Run, row: tuple[Any, str]) -> None:
     """What is no signature of any graph."""
     signature, kind = row
