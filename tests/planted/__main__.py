@@ -13,23 +13,20 @@ from rich.table import Table
 from steps_conformance.case import Case, load_cases
 
 from .catalogue import Fault, load_faults
-from .equivalent import KINDS, load_explained
-from .fate import Score
+from .equivalent import KINDS, Elsewhere, load_explained
+from .fate import Fate, Score
 from .isolated import is_available, isolated
 from .judging import Judge, Judgement
 from .killing import Patience, Row
 from .loading import Source, source_of
-from .mutants import mutants_of
+from .mutants import Mutant, mutants_of
 from .page import data_of, read_data, write
 from .scoring import SCOPE, scores
 
-# NumPy first: it is the fastest. The others are asked about what NumPy does not notice.
-ROWS = {
-    "numpy": Patience(),
-    "torch": Patience(least=20.0),
-    # it compiles every case
-    "jax-jit": Patience(least=300.0, together=2.0),
-}
+# NumPy is asked first, as it is the fastest; PyTorch about what NumPy does not notice. JAX compiles all,
+# so it is asked about single cases alone, which equivalent.toml names.
+FIRST, SECOND = "numpy", "torch"
+PATIENT = Patience(least=300.0)
 
 output = Console()
 
@@ -64,11 +61,13 @@ def main(
         explained.check_known(all_mutants, modules)
         with Progress(console=output, transient=True) as progress:
             task = progress.add_task("mutants", total=len(all_mutants))
+            first = Row(steps_backends.get(FIRST), cases, source)
             found = scores(
                 source,
                 modules,
-                rows(cases, source, all_cases=every),
+                rows(first, cases, source, all_cases=every),
                 explained,
+                confirm=lambda mutant, where: confirmed(first, cases, source, mutant, where),
                 try_explained=every,
                 tried=lambda mutant: progress.advance(task),
             )
@@ -87,20 +86,26 @@ def main(
         raise typer.Exit(1)
 
 
-def rows(cases: Mapping[str, Case], source: Source, *, all_cases: bool) -> Iterator[Row]:
+def rows(first: Row, cases: Mapping[str, Case], source: Source, *, all_cases: bool) -> Iterator[Row]:
     """Yield the backends, each with the cases that execute a mutant there.
 
     Args:
+        first: the first of them.
         cases: the cases, by id.
         source: the implementation.
-        all_cases: whether each backend finds out for itself; else it takes NumPy's word for it.
+        all_cases: whether the others find out for themselves; else they take the first one's word for it.
     """
-    first: Row | None = None
-    for name, patience in ROWS.items():
-        known = None if first is None or (all_cases and name != "jax-jit") else first.footprints
-        row = Row(steps_backends.get(name), cases, source, known, patience)
-        first = first or row
-        yield row
+    yield first
+    yield Row(steps_backends.get(SECOND), cases, source, None if all_cases else first.footprints, PATIENT)
+
+
+def confirmed(
+    first: Row, cases: Mapping[str, Case], source: Source, mutant: Mutant, where: Elsewhere
+) -> Fate:
+    """Return what becomes of a mutant on the one case of another backend that is said to notice it."""
+    known = {where.case: first.footprints[where.case]}
+    backend = steps_backends.get(where.row)
+    return Row(backend, {where.case: cases[where.case]}, source, known, PATIENT).try_out(mutant)
 
 
 def _judged(judge: Judge, fault: Fault) -> Judgement:

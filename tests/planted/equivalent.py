@@ -33,6 +33,14 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Which case notices a mutant on another backend than NumPy, where none does."""
+
+    row: str
+    case: str
+
+
+@dataclass(frozen=True)
 class Explained:
     """All entries of the list.
 
@@ -40,11 +48,13 @@ class Explained:
         mutants: reasons by the identity of a mutant.
         functions: reasons by function.
         unexecuted: likewise, for the statements in it that no case executes.
+        elsewhere: by the identity of a mutant, what notices it; this is tried, and nothing else.
     """
 
     mutants: dict[str, Reason] = field(default_factory=dict)
     functions: dict[str, Reason] = field(default_factory=dict)
     unexecuted: dict[str, Reason] = field(default_factory=dict)
+    elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
 
     def reason_for(self, mutant: Mutant, *, is_executed: bool) -> Reason | None:
         """Return why a mutant need not be noticed; None where it has to be."""
@@ -57,14 +67,15 @@ class Explained:
         for mutant in mutants:
             identities.add(mutant.identity)
             scopes.add(mutant.scope)
-        stale = [name for name in self.mutants if _in(name, known) and name not in identities]
+        listed = [*self.mutants, *self.elsewhere]
+        stale = [name for name in listed if _in(name, known) and name not in identities]
         stale += [
             name for name in {**self.functions, **self.unexecuted} if _in(name, known) and name not in scopes
         ]
         if stale:
-            listed = "\n".join(stale)
+            gone = "\n".join(stale)
             raise ExplanationError(
-                f"the source has changed, and mutants are gone; remove or renew in {FILE.name}:\n{listed}"
+                f"the source has changed, and mutants are gone; remove or renew in {FILE.name}:\n{gone}"
             )
 
 
@@ -80,7 +91,10 @@ def load_explained(file: Path = FILE) -> Explained:
         ExplanationError: an entry is of no known kind, has no reason, or names nothing or another's.
     """
     found = Explained()
-    for group in tomllib.loads(file.read_text(encoding="utf-8")).get("because", []):
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    for group in content.get("elsewhere", []):
+        found.elsewhere.update(dict.fromkeys(group["mutants"], Elsewhere(group["row"], group["case"])))
+    for group in content.get("because", []):
         kind, text = group.get("kind"), " ".join(group.get("reason", "").split())
         if kind not in KINDS or len(text) < 20:
             raise ExplanationError(

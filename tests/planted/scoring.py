@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .equivalent import Explained
-from .fate import Score
+from .equivalent import Elsewhere, Explained
+from .fate import Fate, Score
 from .killing import Row
 from .loading import Source
 from .mutants import Mutant, mutants_of
@@ -30,6 +30,7 @@ def scores(
     rows: Iterable[Row],
     explained: Explained,
     *,
+    confirm: Callable[[Mutant, Elsewhere], Fate] | None = None,
     try_explained: bool = False,
     tried: Callable[[Mutant], None] = lambda mutant: None,
 ) -> list[Score]:
@@ -40,7 +41,8 @@ def scores(
         modules: names of its modules.
         rows: the backends on which a mutant is tried, one after the other until one notices; one that is not
             needed is not asked for.
-        explained: the mutants that need not be noticed.
+        explained: the mutants that need not be noticed, and those that a listed case notices elsewhere.
+        confirm: tries a mutant on that case alone.
         try_explained: whether to try those too, which takes long, because each of them survives.
         tried: is told of each mutant that a row has looked at.
     """
@@ -48,6 +50,13 @@ def scores(
     left = [(score, mutant) for score in found for mutant in mutants_of(source, score.module)]
     for score, _ in left:
         score.mutants += 1
+    if confirm is not None:
+        there = [one for one in left if one[1].identity in explained.elsewhere]
+        left = [one for one in left if one[1].identity not in explained.elsewhere]
+        for score, mutant in there:
+            tried(mutant)
+            if _counted(score, confirm(mutant, explained.elsewhere[mutant.identity])).survives:
+                score.survivors.append(mutant)
     executed: set[Mutant] = set()
     for row in rows:
         executed |= {mutant for _, mutant in left if row.that_execute(mutant)}
@@ -78,12 +87,16 @@ def _survivors(
         if not try_explained and explained.reason_for(mutant, is_executed=mutant in executed):
             yield score, mutant
             continue
-        fate = row.try_out(mutant)
-        score.seconds += fate.seconds
+        fate = _counted(score, row.try_out(mutant))
         if fate.survives:
             yield score, mutant
-            continue
-        score.noticed += 1
-        score.out_of_time += fate.by == "time"
-        if mutant.identity in explained.mutants:
+        elif mutant.identity in explained.mutants:
             score.listed_but_noticed.append((mutant, fate))
+
+
+def _counted(score: Score, fate: Fate) -> Fate:
+    """Enter a fate in the score."""
+    score.seconds += fate.seconds
+    score.noticed += not fate.survives
+    score.out_of_time += fate.by == "time"
+    return fate

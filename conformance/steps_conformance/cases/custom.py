@@ -747,6 +747,8 @@ SIGNATURES: dict[str, tuple[Any, bool]] = {
     "text": ("(gradients,weights)", True),
     "spaces": ("( gradients, weights )", True),
     "lists": ([["gradients", "weights"]], True),
+    "spaces-around": (" (gradients,weights) ", True),
+    "a-name-before": ("f(gradients,weights)", False),
     "one-too-few": ("(gradients)", False),
     "other-order": ([["weights", "gradients"]], False),
     "no-parentheses": ("gradients,weights", False),
