@@ -22,6 +22,7 @@ from .journal import JournalWriter
 from .loading import load_backend, load_target
 from .memory import limit_memory
 from .outcomes import Outcome
+from .ranks import TRAIT, TwoProcesses
 from .targets.copy import other_copies
 from .targets.protocol import CAPABILITIES, Target
 from .targets.scope import scope_of
@@ -42,6 +43,8 @@ class Order:
         ids: the cases to run, in this order.
         memory: limit of the process's memory in MiB; None for no limit.
         restarts: how often the process of a target that is a command is started again.
+        rank: 1 for the second process of a row that needs two.
+        folder: a folder for files of its own; two processes meet there.
     """
 
     target: str | None = None
@@ -50,6 +53,8 @@ class Order:
     ids: tuple[str, ...] = ()
     memory: int | None = None
     restarts: int = 10
+    rank: int = 0
+    folder: str = ""
 
 
 def main(order_file: str, journal_file: str) -> None:
@@ -91,9 +96,14 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     """Look at backend and target, and run the cases; stop at the first thing that is missing."""
     backend: Any = None
     target: Any = None
+    both: TwoProcesses | None = None
     loaded_at_start: list[str] = []
     if order.backend is not None:
         backend = _found(journal, "backend", load_backend, order.backend)
+        if backend and TRAIT in backend.declaration.traits:
+            both = _found(journal, "second process", partial(TwoProcesses, order=order), backend)
+            if both is None:
+                return
         probe = _journaled(journal, "probe", _probe_facts, backend) if backend else None
         if probe is None or not probe["runs"]:
             return
@@ -103,9 +113,12 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
             return
         loaded_at_start = other_copies(target.path)
     cases = load_cases(order.cases) if order.ids else {}
+    run_case = partial(execute, backend=backend, target=target)
+    if both is not None:
+        run_case = partial(both.execute, target=target)
     for identity in order.ids:
         journal.write("start", id=identity)
-        result = execute(cases[identity], backend, target) if identity in cases else _GONE
+        result = run_case(cases[identity]) if identity in cases else _GONE
         journal.write("end", id=identity, **asdict(result))
     if target is not None:
         for folder in other_copies(target.path):
