@@ -84,6 +84,16 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session
+def teeth(session: nox.Session) -> None:
+    """Try the suite on planted faults and on mutants, and its own judges; one that survives is an error."""
+    install(session, "-e", ".[conformance,numpy,torch,jax,strict]")
+    tests = {"PYTHONPATH": str(ROOT / "tests")}
+    session.run("python", "-m", "planted", *session.posargs, env=tests)
+    if not session.posargs:
+        session.run("python", "-m", "planted.judges", env=tests)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, form and types, and the workflows of GitHub."""
     install(session, "-e", ".[conformance,lint]")

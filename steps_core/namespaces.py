@@ -71,7 +71,10 @@ def is_torch(array: Array) -> bool:
 
 def device_of(array: Array) -> Any:
     """Return the device of an array; None while JAX traces."""
-    return array.device if is_torch(array) else array_api_compat.device(array)
+    if is_torch(array):
+        return array.device
+    # Asking a traced array makes JAX search all that it has traced for the origin, to tell it in an error.
+    return None if is_traced_by_jax(array) else array_api_compat.device(array)
 
 
 def is_single_device(device: Any) -> bool:
@@ -136,6 +139,20 @@ def detached(array: Array) -> Array:
     if is_traced_by_jax(array):
         return sys.modules["jax"].lax.stop_gradient(array)
     return array
+
+
+def computed_once(scalars: Any) -> Any:
+    """Return a named tuple of 0-d arrays as it is; all of them must be 0 where the first one is.
+
+    XLA copies what a scalar is computed from into the loop of every leaf that uses it: a norm over many
+    leaves into each of them, which takes minutes to compile. It copies no conditional whose branches differ.
+    """
+    first = scalars[0]
+    if not is_traced_by_jax(first):
+        return scalars
+    jax = sys.modules["jax"]
+    zeros = type(scalars)(*map(jax.numpy.zeros_like, scalars))
+    return jax.lax.cond(first == 0, lambda: zeros, lambda: scalars)
 
 
 def requires_grad(array: Array) -> bool:

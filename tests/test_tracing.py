@@ -101,6 +101,20 @@ def test_extreme_norms_survive_jit(jax: Any, variant: str, size: float) -> None:
     assert_within_ulps(result, expected, 4)
 
 
+def test_the_compiled_code_of_a_global_clip_grows_with_the_leaves(jax: Any) -> None:
+    """Not with their square, as where each leaf's loop computes the norm of all leaves anew."""
+    step = GradientClippingStep(variant="global", threshold=1.0)
+    leaf = Library("jax").array([3.0, 4.0])
+    few, many = (len(jax.jit(step).lower([leaf] * number).compile().as_text()) for number in (4, 32))
+    assert many < 32 / 4 * few
+
+
+def test_a_traced_array_is_not_asked_for_its_device(jax: Any, monkeypatch: Any) -> None:
+    """JAX would search the whole trace for each answer, which takes minutes with a thousand leaves."""
+    monkeypatch.setattr(jax.core.Tracer, "device", property(lambda _: pytest.fail("asked")))
+    jax.jit(CHAIN).trace(tree(Library("jax").array))
+
+
 def test_the_state_goes_through_scan(jax: Any) -> None:
     """Its form, dtypes and weak types are the same before and after a call."""
     gradients = tree(Library("jax").array)

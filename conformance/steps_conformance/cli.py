@@ -13,6 +13,7 @@ from .commands.random_lane import random_command
 from .commands.rendering import render_command
 from .commands.running import run_command
 from .commands.vectors import vectors_command
+from .one_process import leave_threads_behind
 
 app = typer.Typer(
     add_completion=False,
@@ -43,4 +44,9 @@ def main() -> None:
     # SIGINT too: a shell starts what runs in the background with SIGINT ignored, and Python keeps that
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.default_int_handler)
-    app()
+    try:
+        app()
+    except SystemExit as ended:
+        # some commands use a target in this very process
+        leave_threads_behind(ended.code if isinstance(ended.code, int) else 1)
+        raise

@@ -199,4 +199,12 @@ def _named(path: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}"
+    """Return what a value is, in the words of a reader who may know no Python; classes that are not ours."""
+    if value is None:
+        return "None"
+    if isinstance(value, HostArray):
+        return "an array"
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+    return f"{kind.__module__}.{kind.__qualname__}"

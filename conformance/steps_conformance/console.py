@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -181,17 +182,26 @@ def _plain_table(*columns: str) -> Table:
     return table
 
 
-def summary(report: Report, verdict: Verdict) -> Group:
-    """Return what is printed at the end; nothing that a target says acts on a terminal or a CI system."""
+def summary(report: Report, verdict: Verdict, folder: Path | None = None) -> Group:
+    """Return what is printed at the end; nothing that a target says acts on a terminal or a CI system.
+
+    Args:
+        report: what a run found.
+        verdict: the judgement on it.
+        folder: where the report was written; None where it was not.
+    """
+    where_all_are = "--report DIR writes them all" if folder is None else f"all stand in {folder}"
     report, verdict = shown(report), shown(verdict)
     target = report.header.target
     style = {0: "bold green", 1: "bold red", 2: "bold yellow"}[verdict.exit_code]
+    if verdict.exit_code == 0 and deviations(report):
+        style = "bold yellow"
     parts: list[Table | Text] = [
         Text(f"{target.name} {target.version}  {target.path}  sha256 {target.hash[:12]}", style="dim"),
         _table(report),
         *_remarks(summary.facts for summary in row_summaries(report)),
         Text(),
-        *_failures(report),
+        *_failures(report, where_all_are),
         *_declared(report),
         Text(verdict.headline, style=style),
         *(Text(f"  {reason}") for reason in verdict.reasons),
@@ -232,7 +242,7 @@ def _count(row: RowSummary, outcome: Outcome) -> Text:
     return Text(str(count), style="dim" if not count else "bold red" if bad else "")
 
 
-def _failures(report: Report) -> list[Text]:
+def _failures(report: Report, where_all_are: str) -> list[Text]:
     found = failures(report)
     texts: list[Text] = []
     shown = ""
@@ -243,7 +253,7 @@ def _failures(report: Report) -> list[Text]:
             shown = rule.id
         texts.append(_failure(failure))
     if len(found) > _FAILURES_SHOWN:
-        texts.append(Text(f"{len(found) - _FAILURES_SHOWN} more failures; --report DIR writes them all\n"))
+        texts.append(Text(f"{len(found) - _FAILURES_SHOWN:,} more failures; {where_all_are}\n"))
     return texts
 
 

@@ -11,8 +11,10 @@ from steps_backends import Backend
 from .case import Case
 from .compare import Mismatch
 from .memory import memory_limit
+from .one_process import ThisProcess
 from .outcomes import Outcome
 from .run import Run
+from .targets.checking import WrongReturnError
 from .targets.connection import NotStartedAgainError, ProtocolError, TargetEndedError, TargetFaultError
 from .targets.declaring import DeclaringTarget, NotDeclaredError
 from .targets.protocol import Refusal, Target
@@ -43,8 +45,9 @@ def execute(case: Case, backend: Backend, target: Target) -> Result:
     lacking = lacking or scope_of(target).lacking(case.dtypes, in_process=case.in_process)
     if lacking:
         return Result(Outcome.UNSUPPORTED, lacking)
-    started = time.perf_counter()
+    process, started = ThisProcess(), time.perf_counter()
     outcome, message = _judged(case, Run(backend, DeclaringTarget(target, case.dtypes), case))
+    process.end_if_forked()
     return Result(outcome, message, time.perf_counter() - started)
 
 
@@ -63,8 +66,8 @@ def _judged(case: Case, run: Run) -> tuple[Outcome, str]:
         return Outcome.UNSUPPORTED, str(lacking)
     except TargetEndedError as ended:
         return Outcome.CRASH, str(ended)
-    except (TargetFaultError, ProtocolError) as fault:
-        # our own frames say nothing about what happened in another process
+    except (TargetFaultError, ProtocolError, WrongReturnError) as fault:
+        # our own frames say nothing about what the target did
         return Outcome.ERROR, f"{fault.kind}: {fault}"
     except NotStartedAgainError as given_up:
         return Outcome.NOTRUN, str(given_up)

@@ -4,17 +4,24 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .one_process import ThisProcess
+
 Event = dict[str, Any]
 
 
 class JournalWriter:
-    """Appends events; each is in the file when ``write`` returns, whatever happens to the process then."""
+    """Appends events; each is in the file when ``write`` returns, whatever happens to the process then.
+
+    It writes for the process that made it; a process that a target has forked ends when it comes here.
+    """
 
     def __init__(self, file: Path) -> None:
         self._stream = file.open("ab", buffering=0)
+        self._process = ThisProcess()
 
     def write(self, event: str, **fields: Any) -> None:
         """Append one event."""
+        self._process.end_if_forked()
         self._stream.write(json.dumps({"event": event, **fields}).encode() + b"\n")
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import steps_backends
 from steps_backends import Backend
 
+from .targets.checking import checked_target
 from .targets.command import CommandTarget
 from .targets.connection import Connection
 from .targets.copy import load_copy
@@ -60,6 +61,7 @@ def load_target(reference: str, *, restarts: int = 10) -> Target:
 
     Raises:
         NotFoundError: it is none of the three.
+        NoTargetError: what ``module:attribute`` names is no target.
         NoPackageError: DIR holds no package.
     """
     if reference.startswith(_COPY):
@@ -71,8 +73,7 @@ def load_target(reference: str, *, restarts: int = 10) -> Target:
             "write module:attribute, such as my_package.adapter:target, or path:DIR for a copy of the "
             f"package, or a command such as 'node clip_target.js' whose program exists, got {reference!r}"
         )
-    target: Target = load_attribute(reference)
-    return target
+    return checked_target(load_attribute(reference), reference)
 
 
 def load_backend(name: str) -> Backend:

@@ -13,6 +13,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
         "CONTRACT-004",
         "CONTRACT-009",
         "CONTRACT-013",
+        "CONTRACT-015",
         "CUSTOM-007",
         "CUSTOM-020",
         "MASK-004",

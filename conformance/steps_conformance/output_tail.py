@@ -4,7 +4,7 @@ import threading
 from typing import IO
 
 _KEPT_BYTES = 64 * 1024
-_LINES = 20
+_LINES = 30
 _LONGEST_LINE = 500
 _WAIT_SECONDS = 2.0
 

@@ -31,7 +31,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options; where the suite is asked for, the names without `steps-` do too, if free."""
     group = parser.getgroup("steps-conformance", "conformance suite of gradient-processing steps")
     group.addoption(
-        "--steps-target", default=_TARGET, metavar="MODULE:ATTRIBUTE", help="What to test (short: --target)."
+        "--steps-target",
+        default=_TARGET,
+        metavar="TARGET",
+        help="What to test: module:attribute, path:DIR for a copy, or a command (short: --target).",
     )
     for name, metavar, text in _LISTS:
         group.addoption(f"--steps-{name}", action="append", default=[], metavar=metavar, help=text)
@@ -63,6 +66,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         ending: Ending = Ending()
         config.pluginmanager.register(ending, "steps-conformance-ending")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what the run has started."""
+    if _asked(config):
+        from .under_pytest.collecting import close_targets
+
+        close_targets()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -1,6 +1,6 @@
 """Going on with a run that broke off: what is finished keeps its outcome, the rest is run."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from .reports import jsonl
 from .reports.model import Header, Report, RowFacts
 
 _SHOWN = 60
+_OF_THE_CASES = ("requirements", "expectations", "allowances")
 _OF_A_ROW = ("library", "version", "device", "dtypes", "traits")
 
 
@@ -28,7 +29,13 @@ def read_broken_off(file: Path) -> Report:
     """
     try:
         found = jsonl.read(file, broken_off=True)
-    except (OSError, jsonl.MalformedReportError) as error:
+    except FileNotFoundError:
+        raise ResumeError(
+            f"nothing to resume: there is no {file}; run the suite with --report {file.parent}"
+        ) from None
+    except OSError as error:
+        raise ResumeError(f"nothing to resume: {file} cannot be read: {error.strerror}") from None
+    except jsonl.MalformedReportError as error:
         raise ResumeError(f"nothing to resume: {error}; run the suite with --report {file.parent}") from None
     if found.complete:
         raise ResumeError(f"nothing to resume: {file} is whole; run the suite with --report {file.parent}")
@@ -77,16 +84,42 @@ def _differences(before: Header, now: Header) -> Iterator[str]:
                 yield _changed(f"target {part}", getattr(old, part), getattr(new, part))
         elif field.name == "planned":
             yield _changed_cases(old, new)
+        elif field.name in _OF_THE_CASES:
+            # what other cases bring with them is no difference of its own
+            if before.planned == now.planned:
+                yield _changed_entries(field.name, old, new)
         else:
             yield _changed(field.name, old, new)
+
+
+def _changed_entries(what: str, old: Any, new: Any) -> str:
+    """Say in words which requirements, expectations or allowances differ."""
+    was, now = (_by_name(what, entries) for entries in (old, new))
+    gone, added = [name for name in was if name not in now], [name for name in now if name not in was]
+    other = [name for name in was if name in now and was[name] != now[name]]
+    return f"{what}: {_listed((gone, 'gone'), (added, 'new'), (other, 'changed'))}"
+
+
+def _by_name(what: str, entries: Any) -> dict[str, Any]:
+    if what == "requirements":
+        return dict(entries)
+    name = "trait" if what == "allowances" else "id"
+    found: dict[str, Any] = {}
+    for entry in entries:
+        # several expectations may be of one id, each under its own condition
+        found.setdefault(getattr(entry, name), []).append(entry)
+    return found
 
 
 def _changed_cases(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     gone, added = [one for one in old if one not in new], [one for one in new if one not in old]
     if not gone and not added:
         return "planned cases: some show another requirement"
-    parts = [f"{len(ids)} {word}, such as {ids[0]}" for ids, word in ((gone, "gone"), (added, "new")) if ids]
-    return f"planned cases: {'; '.join(parts)}"
+    return f"planned cases: {_listed((gone, 'gone'), (added, 'new'))}; give --id and --topic as before"
+
+
+def _listed(*groups: tuple[Sequence[str], str]) -> str:
+    return "; ".join(f"{len(names)} {word}, such as {names[0]}" for names, word in groups if names)
 
 
 def _row_differences(before: RowFacts, now: RowFacts) -> Iterator[str]:

@@ -9,6 +9,7 @@ from .case import Case
 from .compare import Mismatch
 from .containers import mapped
 from .descriptions import description
+from .targets.checking import checked_result
 from .targets.declaring import NotDeclaredError, OpaqueState, opened
 from .targets.protocol import REFUSAL_KINDS, Description, Refusal, Target, TargetStep
 from .targets.scope import scope_of
@@ -41,7 +42,7 @@ class Subject:
             raise NotDeclaredError(
                 "the case makes up or changes a state, and the target does not claim state_form"
             )
-        processed, next_state = self._backend.call(self._apply, gradients, weights, given)
+        processed, next_state = checked_result(self._backend.call(self._apply, gradients, weights, given))
         return processed, self._shown(next_state)
 
     def _shown(self, state: Any) -> Any:

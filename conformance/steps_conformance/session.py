@@ -23,6 +23,7 @@ from .requirements import Requirement
 from .resuming import check_same_run, remaining
 from .runner import RowRun, look_at_backend, look_at_target
 from .targets.provenance import source_hash
+from .teeth import load_teeth
 from .worker import Order
 from .worker_process import Limits
 
@@ -220,6 +221,9 @@ def header_of(plan: Plan, target: TargetFacts) -> Header:
         strict=plan.strict,
         target_option=plan.target,
         suite_hash=source_hash(Path(__file__).parent, _SUITE_SOURCES),
+        suite_cases=len(plan.cases if plan.suite is None else plan.suite),
+        # the figures are of the cases of this package, and of no other
+        teeth=load_teeth() if plan.package == Plan.package else None,
     )
 
 

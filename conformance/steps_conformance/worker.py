@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,13 @@ from .execution import Result, execute
 from .journal import JournalWriter
 from .loading import load_backend, load_target
 from .memory import limit_memory
-from .outcomes import Outcome
+from .one_process import work_and_leave
+from .outcomes import FAILURES, Outcome
 from .ranks import TRAIT, TwoProcesses
+from .targets.command import CommandTarget
+from .targets.connection import ProtocolError, TargetEndedError, TargetFaultError
 from .targets.copy import other_copies
-from .targets.protocol import CAPABILITIES, Target
+from .targets.protocol import CAPABILITIES, Refusal, Target
 from .targets.scope import scope_of
 
 _ORPHANED = 4
@@ -116,14 +119,32 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     run_case = partial(execute, backend=backend, target=target)
     if both is not None:
         run_case = partial(both.execute, target=target)
-    for identity in order.ids:
+    for place, identity in enumerate(order.ids, start=1):
         journal.write("start", id=identity)
         result = run_case(cases[identity]) if identity in cases else _GONE
+        if place == len(order.ids) and isinstance(target, CommandTarget):
+            result = _with_what_is_left(target, result)
         journal.write("end", id=identity, **asdict(result))
     if target is not None:
         for folder in other_copies(target.path):
             if folder not in loaded_at_start:
                 journal.write("warning", text=_another_copy(folder))
+    if isinstance(target, CommandTarget):
+        target.close()
+
+
+def _with_what_is_left(target: CommandTarget, result: Result) -> Result:
+    """Return the result of the last case: no further request would show an answer too many."""
+    if result.outcome in FAILURES:
+        return result
+    try:
+        target.check_nothing_is_left()
+    except ProtocolError as fault:
+        return replace(result, outcome=Outcome.ERROR, message=f"{fault.kind}: after the last case, {fault}")
+    except (Refusal, TargetFaultError, TargetEndedError):
+        # that it greets once only is its own affair
+        return result
+    return result
 
 
 def _found(journal: JournalWriter, what: str, find: Callable[[Any], Any], *args: Any) -> Any:
@@ -182,4 +203,4 @@ def _expectation_files(target: Target) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    work_and_leave(partial(main, *sys.argv[1:]))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..namespaces import Array, Namespace, astype, dtype_name
+from ..namespaces import Array, Namespace, astype, computed_once, dtype_name
 from ..placing import placed, scalar_kind, scalar_place
 from ..shards import added_up, along_first_axis, is_sharded, local_part, splitting_axes
 from .formats import FLOAT64, format_of, is_complex_name
@@ -30,7 +30,8 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
     for (_, mesh), by_split in by_kind.items():
         total = _over_mesh(xp, by_split, mesh)
         totals.append(SquareSums(*(placed(part, home) for part in total)))
-    return scaled_norm(xp, add_square_sums(xp, totals))
+    norm: ScaledNorm = computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
+    return norm
 
 
 def _in_float64(xp: Namespace, leaf: Array) -> Array:

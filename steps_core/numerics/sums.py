@@ -65,8 +65,6 @@ def as_number(xp: Namespace, x: Array) -> Array:
 
 def sum_of_all(xp: Namespace, x: Array) -> Array:
     """Return the 0-d sum of all elements."""
-    if math.prod(x.shape) == 0:
-        return xp.sum(x)
     if library_name(xp) == "jax":
         return _axis_by_axis(xp, x, range(x.ndim))
     return blocked_sum(xp, xp.reshape(x, (-1,)), 0)
@@ -97,12 +95,14 @@ def _sum_along(xp: Namespace, x: Array, axis: int) -> Array:
 
 
 def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the mean over these axes, which stay with length 1, also where the sum overflows.
+    """Return the mean of at least one element over these axes, also where the sum overflows.
+
+    The axes stay with length 1.
 
     mean = sum(x) / n, or n' / n * sum(x / n') with n' the power of two above n where sum(x) is not finite
     """
     count = math.prod([x.shape[axis] for axis in axes])
     plain = sum_over(xp, x, axes) / count
-    power = 2.0 ** math.ceil(math.log2(count)) if count > 1 else 1.0
+    power = 2.0 ** math.ceil(math.log2(count))
     scaled = sum_over(xp, x / power, axes) * (power / count)
     return xp.where(xp.isfinite(plain), plain, scaled)

@@ -57,6 +57,19 @@ def test_merge_writes_every_form_and_judges_the_whole(folder, tmp_path):
     assert "conformant" in said(done)
 
 
+def test_merge_does_not_write_over_a_report(folder, tmp_path):
+    """As where OUT is forgotten: `report merge a b` has the form of `report diff a b`."""
+    first, second = folder("one", made_report(TWO)), folder("two", made_report(TWO, ("torch",)))
+    before = (first / "report.jsonl").read_text()
+
+    done = command("report", "merge", first, second)
+
+    assert done.exit_code == 2
+    assert f"OUT must hold no report, and {first} holds report.jsonl" in said(done)
+    assert "name a new folder, and then the reports" in said(done)
+    assert (first / "report.jsonl").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("second", "code", "text"),
     [
@@ -85,7 +98,7 @@ def test_merge_writes_into_a_folder_only(folder, tmp_path):
     done = command("report", "merge", place / "report.jsonl", place)
 
     assert done.exit_code == 2
-    assert "OUT must be a folder" in said(done)
+    assert "OUT, where the result goes, must be a folder that can be written to" in said(done)
     assert read(place / "report.jsonl").complete
 
 
@@ -195,11 +208,12 @@ READING = (
     ("report", "diff", "{other}", "{place}"),
     ("report", "render", "{place}"),
     ("expectations", "update", "{other}/e.toml", "--report", "{place}/report.jsonl"),
+    ("expectations", "update", "{other}/e.toml", "--report", "{place}"),
     ("accuracy", "--backend", "numpy", "--report", "{place}"),
 )
 NOT_WHOLE = {
     "no text \udcff": "report.jsonl is no text in UTF-8",
-    None: "No such file",
+    None: "there is no report at",
     "": "report.jsonl is empty",
     "{not json}\n": "report.jsonl, line 1",
     "whole lines, no footer": "footer",
@@ -236,6 +250,53 @@ def test_every_command_recognises_a_report_that_is_not_whole(folder, monkeypatch
     assert done.exit_code == 2, said(done)
     assert words in said(done)
     assert not (other / "out").exists() and not (other / "e.toml").exists()
+
+
+@pytest.mark.parametrize("call", [call for call in READING if call[0] != "accuracy"])
+def test_a_report_that_is_not_there_says_what_can_be_named(folder, tmp_path, call):
+    absent, other = tmp_path / "nodir", folder("two", made_report(TWO))
+
+    done = command(*(word.format(place=absent, other=other) for word in call))
+
+    assert done.exit_code == 2
+    assert re.search(
+        r"there is no report at .*nodir.*; name a folder that `run --report DIR` wrote", said(done)
+    )
+
+
+@pytest.mark.parametrize("call", READING)
+def test_a_report_that_is_not_whole_says_how_to_go_on_with_it(folder, call):
+    place, other = folder("one", made_report(TWO, complete=False)), folder("two", made_report(TWO))
+
+    done = command(*(word.format(place=place, other=other) for word in call))
+
+    assert f"go on with it by the command that began it, with --resume {place} in the place" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("[1]", "one/report.jsonl, line 1: must be an object, got [1] (list)"),
+        ("{}", "one/report.jsonl, line 1: lacks record"),
+        ("[" * 100_000, "one/report.jsonl, line 1: maximum recursion depth exceeded"),
+    ],
+    ids=["a-list", "nothing", "deep"],
+)
+def test_a_line_that_is_none_is_named_with_its_folder(folder, line, text):
+    place = folder("one", made_report(TWO))
+    (place / "report.jsonl").write_text(line + "\n")
+
+    done = command("report", "diff", place, place)
+
+    assert (done.exit_code, text in said(done)) == (2, True), said(done)
+
+
+def test_a_report_that_an_editor_has_marked_as_utf_8_is_read(folder):
+    place = folder("one", made_report(TWO))
+    text = (place / "report.jsonl").read_text()
+    (place / "report.jsonl").write_text(text, encoding="utf-8-sig")
+
+    assert command("report", "diff", place, place / "report.jsonl").exit_code == 0
 
 
 def test_the_summary_is_added_to_a_file_and_to_the_summary_of_the_job(folder, tmp_path):
@@ -283,7 +344,7 @@ def test_a_run_adds_its_summary(tmp_path):
     done = command("run", "--backend", "numpy", "--id", case, "--summary", tmp_path / "summary.md")
 
     assert done.exit_code == 0, said(done)
-    assert "**conformant** (exit code 0)" in (tmp_path / "summary.md").read_text()
+    assert "**conformant in a selection of the cases** (exit code 0)" in (tmp_path / "summary.md").read_text()
 
 
 def test_the_commands_on_reports_that_the_readme_shows_run(folder, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Targets that are commands: what goes through the pipe, and every way in which a command can go wrong."""
 
 import json
+import re
 import shlex
 import sys
 from collections import OrderedDict
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 from steps_backends import HostArray, host_array
 from steps_conformance.descriptions import description
+from steps_conformance.journal import JournalReader, JournalWriter
 from steps_conformance.loading import NotFoundError, load_target
 from steps_conformance.targets.command import CommandTarget
 from steps_conformance.targets.connection import (
@@ -22,6 +24,7 @@ from steps_conformance.targets.connection import (
 from steps_conformance.targets.protocol import CAPABILITIES, REFUSAL_KINDS, Refusal
 from steps_conformance.targets.scope import NotOfferedError
 from steps_conformance.targets.wire import METHODS, PROTOCOL, MalformedTreeError, decoded, encoded
+from steps_conformance.worker import Order, carry_out
 
 SCHEMA = json.loads((resources.files("steps_conformance") / "targets/protocol.schema.json").read_text())
 CLIP = description("GradientClippingStep")
@@ -29,6 +32,7 @@ CLIP = description("GradientClippingStep")
 PROGRAM = """
 import json, os, sys, time
 HELLO = {"protocol": 1, "name": "planted", "version": "1.0"}
+HALF = {"dtype": "float32", "shape": [1], "values": [0.5]}
 def answer(request, **kind):
     print(json.dumps({"id": request["id"], **kind}), flush=True)
 for line in sys.stdin:
@@ -109,11 +113,11 @@ def test_what_a_command_floods_to_standard_error_is_read_and_cut(planted_command
 
 
 BROKEN = {
-    "garbage": ("print('Loading...', flush=True)", "answered what is no JSON (.*): 'Loading...\\\\n'"),
+    "garbage": ("print('Loading...', flush=True)", "answered what is no JSON (.*): 'Loading...\\n'"),
     "huge-line": ("print('x' * 100_000, flush=True)", "a line of more than 10000 bytes, which starts 'xxx"),
     "another-id": ("answer({'id': 99}, result={})", "must answer request 3, answered with the id 99"),
     "no-id": ("print('{\"result\": {}}', flush=True)", "must answer request 3, answered with the id None"),
-    "a-list": ("print('[]', flush=True)", "must answer an object, got \\[\\] (list)"),
+    "a-list": ("print('[]', flush=True)", "must answer an object, got [] (list)"),
     "nothing": ("answer(request)", "one of result, refused and error, an object; got none"),
     "two-at-once": ("answer(request, result={}, error={})", "got result, error"),
     "unknown": ("answer(request, outcome={})", "got outcome"),
@@ -130,6 +134,14 @@ BROKEN = {
         "answer(request, refused={'kind': 'ValueError'})",
         "refused.message must be a text, got None (NoneType)",
     ),
+    "no-number": (
+        "answer(request, result={'gradients': {'list': [HALF]}, 'state': None})",
+        'gradients[0]: values[0]: a number must be a text such as "0x1p-1", got 0.5 (float); write 0x1p-1',
+    ),
+    "nested-too-deep": (
+        "print('{\"id\": 3, \"result\": ' + '[' * 2_000 + ']' * 2_000 + '}', flush=True)",
+        'answered JSON that is nested too deep to be read: \'{"id": 3, "result": [[[',
+    ),
     "no-tree": (
         "answer(request, result={'gradients': 1.0, 'state': None})",
         "gradients must be null or an object, got 1.0 (float)",
@@ -139,10 +151,47 @@ BROKEN = {
 
 @pytest.mark.parametrize(("behaviour", "text"), BROKEN.values(), ids=BROKEN.keys())
 def test_an_answer_against_the_protocol_is_shown(planted_command, behaviour, text):
-    text = text.replace("(", "\\(").replace(")", "\\)").replace("\\(.*\\)", "(.*)")
+    text = re.escape(text).replace(r"\.\*", ".*")
 
     with pytest.raises(ProtocolError, match=text):
         applied(planted_command(behaviour))
+
+
+ECHO = "answer(request, result={'gradients': request['gradients'], 'state': None})"
+
+
+def test_a_second_answer_is_found_with_the_next_request(planted_command):
+    target = planted_command(f"{ECHO}; {ECHO}")
+    applied(target)
+
+    with pytest.raises(ProtocolError, match=r"answered with the id 3 \(int\); a request has one answer, and"):
+        target.make(CLIP)
+
+
+LAST = {
+    "none": ("pass", "PASS", ""),
+    "a-second-answer": (
+        ECHO,
+        "ERROR",
+        "after the last case, asked to hello: must answer request 10, answered with the id 9 (int)",
+    ),
+    "an-end": ("os._exit(0)", "PASS", ""),
+}
+
+
+@pytest.mark.parametrize(("more", "outcome", "message"), LAST.values(), ids=LAST.keys())
+def test_what_follows_the_last_answer_is_found_too(planted_command, tmp_path, more, outcome, message):
+    """The case sends the requests 2 to 9; a target that ends after its last answer harms nobody."""
+    planted_command(f"{ECHO}\n        if request['id'] == 9: {more}")
+    command = shlex.join([sys.executable, str(tmp_path / "planted.py")])
+    journal = JournalWriter(tmp_path / "journal.jsonl")
+
+    case = "CLIP-GLOBAL-003/equal-to-threshold-is-kept[global-float32]"
+    carry_out(Order(command, "host", ids=(case,)), journal)
+
+    journal.close()
+    *_, end = JournalReader(tmp_path / "journal.jsonl").new_events()
+    assert (end["outcome"], message in end["message"]) == (outcome, True)
 
 
 def test_after_a_broken_answer_a_new_process_answers(planted_command):
@@ -210,6 +259,10 @@ def test_a_greeting_against_the_protocol_is_shown(planted_command, hello, text):
         ("HELLO['steps'] = 'AdamStep'", "steps must be a list of texts, got 'AdamStep'"),
         ("HELLO['lacks'] = {'AdamStep': ['amsgrad']}", "lacks must be an object of objects"),
         (
+            "HELLO['lacks'] = {'AdamStep': {'amsgard': True}}",
+            "asked to hello: lacks.AdamStep: there is no option 'amsgard' .*did you mean amsgrad?",
+        ),
+        (
             "HELLO['lacks'] = {'AdamStep': {'amsgrad': False}}",
             "lacks.AdamStep.amsgrad must be true or a list",
         ),
@@ -235,6 +288,10 @@ def test_a_command_may_say_itself_what_is_tested(planted_command):
     assert (target.path, target.hash) == ("/opt/clip.so", "abc")
 
 
+def nested(levels):
+    return {"list": [nested(levels - 1)]} if levels else None
+
+
 TREES = {
     "none": None,
     "array": host_array([[1.0, -0.0], [float("inf"), 1e-45]]),
@@ -251,6 +308,10 @@ def test_a_tree_that_travels_there_and_back_is_the_same(tree):
 
     assert decoded(there, "tree") == tree
     validator("tree").validate(there)
+
+
+def test_a_tree_travels_that_is_as_deep_as_may_be():
+    assert encoded(decoded(nested(100), "tree")) == nested(100)
 
 
 def test_nan_and_the_sign_of_zero_travel():
@@ -284,10 +345,50 @@ def test_what_the_protocol_does_not_carry_is_not_offered(tree, text):
         ({"list": [None, 3]}, r"state\[1\] must be null or an object, got 3"),
         ({"dtype": "float32", "shape": [2], "values": ["+0"]}, "state: shape .2,. needs 2 values, got 1"),
         ({"dtype": "float32", "shape": [], "values": ["0.1"]}, "a number must look like 0x1p-3"),
-        ({"dtype": "float32", "shape": [], "values": [0.5]}, "state: "),
+        (
+            {"dtype": "float32", "shape": [], "values": [0.5]},
+            r'state: values\[0\]: a number must be a text such as "0x1p-1", got 0.5 \(float\); write 0x1p-1',
+        ),
+        (
+            {"dtype": "float32", "shape": [], "values": "+0"},
+            r"state: values must be a list, .*, got '\+0' \(str\)",
+        ),
+        (
+            {"dtype": "float32", "shape": "2", "values": ["+0", "+0"]},
+            r"state: shape must be a list of whole numbers from 0 on, such as \[2, 3\], got '2' \(str\)",
+        ),
+        ({"dtype": "float32", "shape": [-1], "values": []}, r"shape must .*, got \[-1\] \(list\)"),
+        ({"dtype": "float32", "shape": [True], "values": ["+0"]}, r"shape must .*, got \[True\] \(list\)"),
+        (
+            {"dtype": "float8", "shape": [0], "values": []},
+            r"dtype must be one of float16, .*got 'float8' \(str\)",
+        ),
+        (
+            {"dtype": ["f"], "shape": [0], "values": []},
+            r"dtype must be one of float16, .*got \['f'\] \(list\)",
+        ),
+        (
+            {"dtype": "bool", "shape": [1], "values": ["+0"]},
+            r"of a bool array must be true or false, got '\+0'",
+        ),
+        (
+            {"dtype": "float32", "shape": [1], "values": [True]},
+            r"must be a text such as .*, got True \(bool\)$",
+        ),
+        ({"dtype": "float32", "shape": [1], "values": [["+0", "+0"]]}, r"must be a text such as .* \(list\)"),
+        (
+            {"dtype": "complex64", "shape": [1], "values": ["+0"]},
+            "of a complex64 array must be a pair of texts",
+        ),
+        ({"dtype": "int32", "shape": [1], "values": ["0x3p-1"]}, r"'0x3p-1' \(str\) is no number of int32"),
+        ({"dtype": "uint8", "shape": [1], "values": ["0x1p+8"]}, "is no number of uint8"),
+        ({"dtype": "int32", "shape": [1], "values": ["nan"]}, "'nan' .* is no number of int32"),
+        ({"dtype": "float64", "shape": [], "values": ["0x1p-1075"]}, "is no number of float64; round before"),
+        ({"dtype": "float64", "shape": [], "values": ["0x1p+1024"]}, "is no number of float64; round before"),
+        (nested(101), r"state\[0\]\[0\].* must be nested at most 100 levels deep; flatten it"),
         (
             {"dtype": "float32", "shape": [], "values": ["0x1000001p+0"]},
-            "state: 16777217.0 is no number of float32",
+            r"state: values\[0\]: 16777217.0 is no number of float32",
         ),
     ],
 )

@@ -272,3 +272,20 @@ reason = "r"
 def test_a_file_that_cannot_be_rewritten_is_refused(update, text, says):
     with pytest.raises(ExpectationError, match=says):
         update(report(), text)
+
+
+def test_a_requirement_of_which_every_case_ends_in_the_same_way_is_added_as_one_entry(update):
+    made = update(report("FFC-", "FFPC"), text="")
+
+    assert made.added == ("A-ONE-001", "A-ONE-002", "A-ONE-002/y")
+    assert 'id = "A-ONE-001"\noutcome = "FAIL"\n' in made.text
+    assert 'when = {backend = ["numpy", "torch"]}' in made.text
+    # what is not supported says nothing against it, and what passes does
+    assert 'id = "A-ONE-002"\noutcome = "CRASH"\n' in made.text
+    assert 'id = "A-ONE-002/y"\noutcome = "CRASH"\n' in made.text
+
+
+def test_a_requirement_is_no_entry_where_only_some_of_its_cases_were_run(update):
+    made = update(report("FFPP", "FFPP", planned=IDS[1:]), text="")
+
+    assert made.added == ("A-ONE-001/y",)

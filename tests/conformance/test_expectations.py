@@ -67,6 +67,43 @@ def test_an_entry_for_a_case_goes_before_one_for_its_requirement():
     assert made([of_rule(), of_case()], "FAIL", "PASS", "PASS") == ["XFAIL", "XPASS", "XPASS"]
 
 
+def test_an_entry_that_never_comes_true_beside_one_that_explains_the_failure_is_xpass():
+    both = [of_rule("ERROR"), of_rule("TIMEOUT")]
+
+    assert made(both, "ERROR", "PASS", "PASS") == ["XFAIL", "XPASS", "XPASS"]
+    assert made(both, "ERROR", "TIMEOUT", "PASS") == ["XFAIL", "XFAIL", "PASS"]
+    assert made(both, "ERROR", "FAIL", "PASS") == ["XFAIL", "FAIL", "PASS"]
+
+
+def test_entries_that_contradict_each_other_are_xpass_where_nothing_passes():
+    assert made([of_rule("ERROR"), of_rule("TIMEOUT")], "ERROR", "ERROR", "ERROR") == ["XPASS"] * 3
+    assert made([of_case(), of_case(outcome="CRASH")], "FAIL", "PASS", "PASS") == ["XPASS", "PASS", "PASS"]
+
+
+def test_two_entries_of_one_outcome_that_share_a_failure_both_come_true():
+    narrow = replace(of_rule(), cases=RULE[:1])
+
+    assert made([of_rule(), narrow], "FAIL", "PASS", "FAIL") == ["XFAIL", "PASS", "XFAIL"]
+    assert made([narrow, of_rule()], "FAIL", "PASS", "PASS") == ["XFAIL", "PASS", "PASS"]
+
+
+@pytest.mark.parametrize(
+    ("expectations", "found", "text"),
+    [
+        ([of_case(file="e.toml")], "PASS", "declared as FAIL (because), but it passes; "),
+        (
+            [of_case(file="e.toml"), of_case(outcome="CRASH")],
+            "CRASH",
+            "declared as FAIL (because), but it ends as CRASH; ",
+        ),
+    ],
+)
+def test_an_xpass_says_what_came_instead_and_where_the_entry_stands(expectations, found, text):
+    (result,) = declared({"A-ONE-001/x": Outcome(found)}, expectations).values()
+
+    assert result.why() == f"{text}remove the entry A-ONE-001/x from e.toml, or narrow its condition"
+
+
 @pytest.mark.parametrize(
     ("when", "holds"),
     [
@@ -206,6 +243,21 @@ def test_a_malformed_file_is_refused(written, old, new, text):
 def test_a_file_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(ExpectationError, match=r"none\.toml: cannot be read: .*No such file"):
         load_expectations([tmp_path / "none.toml"])
+
+
+def test_a_file_that_an_editor_has_marked_as_utf_8_is_read(written):
+    """Notepad puts the mark first."""
+    marked = written("\ufeff" + GOOD, "marked.toml")
+
+    assert marked.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert [one.id for one in load_expectations([marked])] == [
+        one.id for one in load_expectations([written(GOOD)])
+    ]
+
+
+def test_a_folder_is_no_expectation_file(tmp_path):
+    with pytest.raises(ExpectationError, match=r": cannot be read: Is a directory$"):
+        load_expectations([tmp_path])
 
 
 def test_an_unfinished_reason_can_be_read_where_that_is_asked(written):

@@ -78,6 +78,23 @@ def test_a_target_that_hangs_is_a_timeout(outcomes_of):
     assert time.monotonic() - began < 60
 
 
+@posix
+def test_a_target_that_forks_and_comes_back_twice_is_judged_once(outcomes_of):
+    """The child has the suite's own work in its hands, and does not do it."""
+    forks, last = outcomes_of("forks")
+
+    assert (forks.outcome, last.outcome) == (Outcome.PASS, Outcome.PASS)
+
+
+def test_a_thread_that_a_target_leaves_does_not_hold_up_the_end(outcomes_of):
+    began = time.monotonic()
+
+    leaves, last = outcomes_of("leaves-a-thread")
+
+    assert (leaves.outcome, last.outcome) == (Outcome.PASS, Outcome.PASS)
+    assert time.monotonic() - began < LIMITS.start_seconds / 2
+
+
 @linux
 def test_a_target_that_eats_memory_is_stopped_at_the_limit(outcomes_of):
     limits = Limits(case_seconds=60.0, start_seconds=60.0, memory=1024)

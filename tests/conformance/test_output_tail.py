@@ -24,7 +24,7 @@ def printed():
 def test_the_last_lines_are_shown(printed):
     tail = printed("".join(f"line {number}\n" for number in range(100)).encode())
 
-    assert tail.lines().splitlines() == [f"line {number}" for number in range(80, 100)]
+    assert tail.lines().splitlines() == [f"line {number}" for number in range(70, 100)]
 
 
 def test_the_end_of_a_long_line_is_shown(printed):

@@ -1,10 +1,12 @@
 """The plugin of pytest: every case an item, nothing that is no pass passes, nobody else's run is touched."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -160,6 +162,37 @@ def test_x_stops_at_the_first_failure(project):
     assert outcomes(project, *SUITE, *arguments)["failed"] == 1
 
 
+def test_lf_runs_every_failure_again_also_those_with_brackets_in_their_ids(project):
+    call = (*SUITE, "--topic", "scaling", "--backend", "numpy", "--target", "faulty:doubling")
+    cached = [one for one in QUICK if one != "no:cacheprovider"][1:]
+
+    first = project.runpytest_inprocess(*PLUGIN, *cached, *call).parseoutcomes()
+    again = project.runpytest_inprocess(*PLUGIN, *cached, *call, "--lf").parseoutcomes()
+
+    assert first["failed"] > 1
+    assert (again["failed"], again.get("passed")) == (first["failed"], None)
+
+
+def test_a_copy_is_a_target_too(project, tmp_path):
+    shutil.copytree(Path(target.path), tmp_path / "any_name", ignore=shutil.ignore_patterns("__pycache__"))
+
+    result = run(project, ONE, "--backend", "numpy", "--target", f"path:{tmp_path / 'any_name'}")
+
+    result.stdout.fnmatch_lines(["conformance suite: any_name *"])
+    assert result.parseoutcomes() == {"passed": 1}
+
+
+def test_a_command_is_a_target_on_a_row_of_its_own(project):
+    command = (
+        f"{sys.executable} -m steps_conformance.targets.serve steps_conformance.targets.steps_core:target"
+    )
+
+    result = run(project, ONE, "--target", f"{command} --backend numpy", "-v")
+
+    result.stdout.fnmatch_lines([f"steps_conformance/host::{ONE} PASSED*"])
+    assert result.parseoutcomes() == {"passed": 1}
+
+
 def test_what_is_not_supported_is_skipped_with_the_reason(project):
     cases = [case for case in load_cases().values() if case.needs == {"negates"}]
     result = run(project, cases[0].id, ONE, "--backend", "numpy", "--target", "faulty:limited", "-rs")
@@ -210,7 +243,9 @@ def test_a_requirement_that_was_declared_and_passes_whole_fails_the_run(project,
     file = written(project, expected(RULE))
     result = run(project, RULE, "--backend", "numpy", "--expectations", str(file), *workers)
 
-    result.stdout.fnmatch_lines([f"XPASS: {RULE} is declared as FAIL (known), but every case *"])
+    result.stdout.fnmatch_lines(
+        [f"XPASS: {RULE} on numpy: declared as FAIL (known), but no case of {RULE} ends so here; remove *"]
+    )
     assert result.ret == 1
     assert "failed" not in result.parseoutcomes()
     # of a part of its cases nothing can be said

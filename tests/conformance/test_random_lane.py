@@ -11,15 +11,18 @@ import numpy as np
 import pytest
 import steps_backends
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from steps_backends import format_of
+from steps_backends import format_of, host_array
 from steps_conformance.cli import app
+from steps_conformance.compare import Mismatch
 from steps_conformance.containers import leaves, mapped
 from steps_conformance.outcomes import FAILURES, Outcome
-from steps_conformance.random_lane.clips import arrays_of
+from steps_conformance.random_lane.clips import arrays_of, clip_vector
 from steps_conformance.random_lane.numbers import Range
 from steps_conformance.random_lane.properties import PROPERTIES
 from steps_conformance.random_lane.searching import SOURCE, file_of, search
-from steps_conformance.targets.protocol import Refusal
+from steps_conformance.run import Run
+from steps_conformance.targets.protocol import NotExpressible, Refusal
+from steps_conformance.targets.scope import Scope
 from steps_conformance.targets.steps_core import PackageTarget, target
 from steps_conformance.vectors.model import read_vectors
 from steps_conformance.vectors.replaying import replayed
@@ -164,7 +167,7 @@ OF_SEVERAL_CALLS = {"pure-clip", "pure-adam", "none-passes", "nesting"}
 @pytest.fixture(scope="module")
 def found():
     return {
-        name: search(PROPERTIES[name], NUMPY, faulty, number=0, examples=EXAMPLES)
+        name: search(PROPERTIES[name], NUMPY, faulty, number=0, examples=EXAMPLES).finding
         for name, faulty in FAULTS.items()
     }
 
@@ -172,9 +175,10 @@ def found():
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_nothing_is_found_in_the_real_steps(name):
     """The part of the lane that the gate runs: the same examples every time."""
-    finding = search(PROPERTIES[name], NUMPY, target, number=20, examples=EXAMPLES)
+    made = search(PROPERTIES[name], NUMPY, target, number=20, examples=EXAMPLES)
 
-    assert finding is None, f"{finding.result.message}\n{file_of(finding)[1]}"
+    assert made.finding is None, f"{made.finding.result.message}\n{file_of(made.finding)[1]}"
+    assert made.ran >= EXAMPLES
 
 
 def test_every_property_has_a_planted_fault():
@@ -185,7 +189,6 @@ def test_every_property_has_a_planted_fault():
 def test_a_planted_fault_is_found(found, name):
     assert found[name] is not None
     assert found[name].result.outcome in FAILURES
-    assert not found[name].refused
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -210,7 +213,7 @@ def test_what_is_found_is_made_small(found):
 
 
 def test_the_same_seed_finds_the_same(found):
-    again = search(PROPERTIES["adam"], NUMPY, FAULTS["adam"], number=0, examples=EXAMPLES)
+    again = search(PROPERTIES["adam"], NUMPY, FAULTS["adam"], number=0, examples=EXAMPLES).finding
 
     assert file_of(again) == file_of(found["adam"])
 
@@ -233,9 +236,37 @@ def test_a_refusal_of_some_valid_steps_is_a_finding_and_one_of_all_is_none():
     some = search(PROPERTIES["adam"], NUMPY, RefusingOne(), number=0, examples=200)
     every = search(PROPERTIES["adam"], NUMPY, RefusingAll(), number=0, examples=EXAMPLES)
 
-    assert not some.refused
-    assert "the target refused: ValueError: planted" in some.result.message
-    assert every.refused
+    assert some.ran
+    assert "the target refused: ValueError: planted" in some.finding.result.message
+    assert (every.ran, every.finding) == (0, None)
+    assert "KeyError: no step is called AdamStep" in every.lacking
+
+
+class WithoutAdam(PackageTarget):
+    scope = Scope(steps=("GradientClippingStep",))
+
+
+class WithoutWordsForAdam(PackageTarget):
+    def make(self, description):
+        if description["step"] == "AdamStep":
+            raise NotExpressible("it has no AdamStep")
+        return super().make(description)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "text"),
+    [
+        (WithoutAdam(), "the target does not offer AdamStep"),
+        (WithoutWordsForAdam(), "it has no AdamStep"),
+    ],
+)
+def test_a_step_that_the_target_declares_not_to_offer_is_not_searched(lacking, text):
+    adam = search(PROPERTIES["pure-adam"], NUMPY, lacking, number=0, examples=EXAMPLES)
+    clip = search(PROPERTIES["pure-clip"], NUMPY, lacking, number=0, examples=EXAMPLES)
+
+    assert (adam.ran, adam.finding) == (0, None)
+    assert text in adam.lacking
+    assert clip.ran >= EXAMPLES
 
 
 def examples_of(name, within, count=200):
@@ -355,8 +386,9 @@ def test_the_command_ends_with_1_keeps_what_is_found_and_says_how_to_replay_it(f
     assert done.exit_code == 1, done.output
     assert "numpy: clip-global: FOUND with seed 0, CLIP-GLOBAL-001" in done.output
     (file,) = folder.iterdir()
-    assert f"replay: steps-conformance vectors --play {file}" in done.output
-    played = invoke("vectors", "--play", file, "--backend", "numpy", "--target", f"{faulty}:bent")
+    replay = done.output.partition("replay: steps-conformance ")[2].splitlines()[0]
+    assert replay == f"vectors --play {file} --backend numpy --target {faulty}:bent"
+    played = invoke(*replay.split())
     real = invoke("vectors", "--play", file, "--backend", "numpy")
     assert (played.exit_code, real.exit_code) == (1, 0), played.output + real.output
     assert re.search(
@@ -392,8 +424,11 @@ def test_the_command_ends_with_2_where_nothing_can_be_searched(faulty, arguments
             '{"format": "steps-vectors 2"}',
             """must have "format": "steps-vectors 1", got 'steps-vectors 2' (str)""",
         ),
-        ('{"format": "steps-vectors 1"}', "breaks the form of vectors: KeyError: 'vectors'"),
-        ('{"format": "steps-vectors 1", "vectors": [{}]}', "breaks the form of vectors: KeyError: 'id'"),
+        ('{"format": "steps-vectors 1"}', "vectors must be a list, got None (NoneType)"),
+        (
+            '{"format": "steps-vectors 1", "vectors": [{}]}',
+            "wrong.json, vector 1 breaks the form of vectors: KeyError: 'id'",
+        ),
     ],
     ids=["no-json", "a-list", "another-format", "no-vectors", "an-empty-vector"],
 )
@@ -417,3 +452,13 @@ def test_options_that_do_not_go_together_are_refused(arguments, message):
 
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_a_norm_that_rounding_to_a_narrow_dtype_lifts_above_the_threshold_is_clipped_again():
+    """A subnormal float16 is rounded by up to a half of itself, and that is not a fault of the step."""
+    tree = [host_array([2.0**-21], "float32"), host_array([0x7B5 / 4096], "float16")]
+    vector = clip_vector("global", float.fromhex("0x1.02199780bb311p-18"), tree)
+
+    PROPERTIES["clip-twice"].holds(Run(NUMPY, target), vector)
+    with pytest.raises(Mismatch, match="clipped again: leaf 0"):
+        PROPERTIES["clip-twice"].holds(Run(NUMPY, Around(shrinks_always)), vector)

@@ -186,7 +186,7 @@ def test_json_lines_say_what_is_expected_and_why(tmp_path):
         ('"found": "PASS"', '"found": "FAIL"', "the expected lines are not what the expectations give"),
         ('"record": "expected"', '"record": "footer", "results": 8', "not what the expectations give"),
         ('"outcome": "PASS"', '"outcome": "XPASS"', "ends with its own outcome, and XPASS is computed from"),
-        ('"ulps": 1.25', '"ups": 1.25', "'ulps'"),
+        ('"ulps": 1.25', '"ups": 1.25', "lacks ulps"),
     ],
 )
 def test_a_report_that_contradicts_its_expectations_is_refused(tmp_path, old, new, text):

@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 
 import pytest
+from steps_conformance.allowances import Allowance
+from steps_conformance.expectations.model import Expectation
 from steps_conformance.outcomes import Outcome
 from steps_conformance.reports.jsonl import JsonLinesWriter, read
 from steps_conformance.reports.model import (
@@ -203,7 +205,7 @@ def test_a_line_that_is_broken_in_the_middle_is_an_error_and_not_left_out(tmp_pa
     with file.open("a") as stream:
         stream.write('{"record": "case", "id\n{"record": "row"}\n')
 
-    with pytest.raises(ResumeError, match=r"nothing to resume: report.jsonl, line 3"):
+    with pytest.raises(ResumeError, match=r"nothing to resume: .*report.jsonl, line 3"):
         read_broken_off(file)
 
 
@@ -211,9 +213,19 @@ def test_a_report_without_its_last_line_end_is_truncated_for_everybody_else(brok
     assert not read(broken_off()).complete
 
 
+ONCE = Expectation("A-001/a", Outcome.FAIL, "why", cases=("A-001/a",))
+ALLOWED = Allowance("flushes_subnormals", "it flushes", "zero", "it does so", ("A-001",))
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
+        ({"expectations": (ONCE,)}, "\n  expectations: 1 new, such as A-001/a\n"),
+        ({"allowances": (ALLOWED,)}, "\n  allowances: 1 new, such as flushes_subnormals\n"),
+        (
+            {"requirements": {"A-001": RequirementFacts("A-001", "SHOULD", "title", "topic")}},
+            "\n  requirements: 1 changed, such as A-001\n",
+        ),
         ({"suite": "2"}, "suite: was '1', is '2'"),
         ({"python": "3.99"}, "python: was '3', is '3.99'"),
         ({"platform": "there"}, "platform: was 'here', is 'there'"),
@@ -231,6 +243,22 @@ def test_every_other_difference_is_named(changes, text):
     check_same_run(kept, replace(HEADER, started="later"), lambda name: ROW)
     with pytest.raises(ResumeError, match=f"(?s)not the run that broke off.*{text}"):
         check_same_run(kept, replace(HEADER, **changes), lambda name: ROW)
+
+
+def test_what_other_cases_bring_with_them_is_no_difference_of_its_own():
+    more = replace(
+        HEADER,
+        planned={**HEADER.planned, "B-001/c": "B-001"},
+        requirements={**HEADER.requirements, "B-001": RequirementFacts("B-001", "MUST", "title", "topic")},
+        expectations=(ONCE,),
+        allowances=(ALLOWED,),
+    )
+
+    with pytest.raises(ResumeError, match="not the run that broke off") as refused:
+        check_same_run(Report(HEADER, {"numpy": ROW}), more, lambda name: ROW)
+
+    _, *differing, _ = str(refused.value).splitlines()
+    assert differing == ["  planned cases: 1 new, such as B-001/c; give --id and --topic as before"]
 
 
 def test_a_backend_that_does_not_run_any_more_is_named():

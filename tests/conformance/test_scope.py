@@ -1,5 +1,6 @@
 """What a target does not offer is UNSUPPORTED by its declaration, and by nothing else."""
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from steps_conformance.outcomes import Outcome
 from steps_conformance.run import Run
 from steps_conformance.targets.host_row import row as host_row
 from steps_conformance.targets.scope import SPECIFIED_STEPS, NotOfferedError, Scope, scope_of
+from steps_conformance.targets.specified import CHOICES, OPTIONS
 from steps_conformance.targets.steps_core import PackageTarget
 
 import steps_core
@@ -29,6 +31,59 @@ def test_the_specified_steps_are_those_of_the_package():
     public = {name for name in steps_core.__all__ if name.endswith("Step")} - {"Step"}
 
     assert public == set(SPECIFIED_STEPS)
+
+
+def test_the_specified_options_are_those_of_the_package():
+    elsewhere = {"steps", "named", "hyper_parameters"}  # the slots of a chain, and Python's way of overrides
+    for step, options in OPTIONS.items():
+        public = set(inspect.signature(getattr(steps_core, step)).parameters) - elsewhere
+
+        assert public == set(options), step
+
+
+def test_the_choices_are_those_of_the_package():
+    needed = {"box": {"lower": 0.0, "upper": 1.0}, "norm-ball": {"radius": 1.0}}
+    for (step, option), values in CHOICES.items():
+        make = getattr(steps_core, step)
+        for value in values:
+            assert make(**{option: value, **needed.get(value, {})})
+        with pytest.raises(steps_core.StepsError, match=f"{option} must") as refused:
+            make(**{option: "no such value"})
+
+        assert all(f"{value!r}" in str(refused.value) for value in values if value is not None)
+
+
+WRONG_LACKS = [
+    (
+        {"GradientClippingStep": {"varient": ["per-layer"]}},
+        r"there is no option 'varient' \(str\) of GradientClippingStep; its options .*; did you mean variant",
+    ),
+    (
+        {"GradientClippingStep": {"variant": ["per-wieght"]}},
+        r"GradientClippingStep.variant: there is no value 'per-wieght' \(str\); there .*mean per-weight",
+    ),
+    ({"AdamStep": {1: True}}, r"lacks.AdamStep: there is no option 1 \(int\) of AdamStep; its options are"),
+    ({"ChainedStep": {"stepone": True}}, "metadata and the slots step1, step2 and so on"),
+    (
+        {"AdamStep": ["amsgrad"]},
+        r"lacks.AdamStep must be a dict of options, such as .*, got \['amsgrad'\] \(list\)",
+    ),
+    (["AdamStep"], r"lacks must be a dict of steps, got \['AdamStep'\] \(list\)"),
+    ({"AdmaStep": {}}, "got AdmaStep; did you mean AdamStep"),
+]
+
+
+@pytest.mark.parametrize(("lacks", "text"), WRONG_LACKS)
+def test_a_lack_that_the_specification_does_not_know_is_refused(lacks, text):
+    """Else a misspelt one would leave the very cases to fail that it was to declare."""
+    with pytest.raises((ValueError, TypeError), match=text):
+        Scope(lacks=lacks)
+
+
+def test_every_specified_lack_is_taken():
+    Scope(lacks={step: dict.fromkeys(options, True) for step, options in OPTIONS.items()})
+    Scope(lacks={step: {option: list(values)} for (step, option), values in CHOICES.items()})
+    Scope(lacks={"ChainedStep": {"step0": True, "step12": True}})
 
 
 @pytest.mark.parametrize(

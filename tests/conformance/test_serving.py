@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -179,3 +180,16 @@ def test_what_the_target_prints_does_not_reach_the_pipe(planted, tmp_path):
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2, 3]
     assert "printed by Python" in done.stderr
     assert "printed from below" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="forks")
+def test_a_target_that_forks_is_answered_for_once_and_a_thread_it_leaves_does_not_hold_up_the_end(planted):
+    call = [sys.executable, "-m", "steps_conformance.targets.serve", "planted_suite.violent_target:target"]
+    ways = ("forks", "leaves-a-thread")
+    makes = [{"do": "make", "description": description("ViolentStep", way=way)} for way in ways]
+    calls = [{**CALL, "step": step} for step in range(len(ways))]
+    text = "".join(json.dumps({"id": n, **line}) + "\n" for n, line in enumerate([*makes, *calls], start=1))
+
+    done = subprocess.run(call, input=text, capture_output=True, text=True, check=True, timeout=60)
+
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2, 3, 4]

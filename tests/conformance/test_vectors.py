@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -66,9 +67,53 @@ def test_a_number_without_end_keeps_106_bits():
     assert abs(third - Fraction(1, 3)) * 3 <= Fraction(1, 2**106)
 
 
-def test_a_text_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match=r"a number must look like 0x1p-3.*got '0.5'"):
-        number_of("0.5")
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ("0.5", "; write 0x1p-1"),
+        ("0x1.8p+0", "; write 0x3p-1"),
+        ("-0X.8P1", "; write -0x1p+0"),
+        ("0x1p3", "; write 0x1p+3"),
+        ("0", "; write +0"),
+        ("-Infinity", "; write -inf"),
+        ("9" * 400, ""),
+        ("0x.p1", ""),
+        ("half", ""),
+    ],
+)
+def test_a_text_that_is_no_number_is_refused_with_the_text_that_is(given, way_out):
+    with pytest.raises(
+        ValueError, match=rf"a number must look like 0x1p-3.*got '.* \(str\){re.escape(way_out)}$"
+    ):
+        number_of(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"), [(0.5, "; write 0x1p-1"), (3, r"; write 0x3p\+0"), (True, ""), (None, ""), ([], "")]
+)
+def test_what_is_no_text_is_no_number(given, way_out):
+    with pytest.raises(TypeError, match=rf'must be a text such as "0x1p-1", got .* \(\w+\){way_out}$'):
+        number_of(given)
+
+
+@pytest.mark.parametrize("given", ["0x1p+999999999999", "0x1p+2000000000", "-0x1p-100001"])
+def test_a_number_that_would_fill_the_memory_is_refused(given):
+    with pytest.raises(
+        ValueError, match=r"exponent of a number must lie between -100,000 and 100,000, got '-?0x1p"
+    ):
+        number_of(given)
+    with pytest.raises(ValueError, match="at most 10,000 characters, got 10,003"):
+        number_of("0x1" + "0" * 10_000)
+
+
+@pytest.mark.parametrize("given", ["0x1p+1024", "0x1p-1075", "0x20000000000001p+0"])
+def test_a_number_that_no_float_is_is_not_rounded_in_silence(given):
+    with pytest.raises(ValueError, match="is no number of float64; round before you write it"):
+        float_of(given)
+
+
+def test_a_zero_in_digits_keeps_its_sign():
+    assert [math.copysign(1, number_of(text)) for text in ("0x0p+0", "-0x0p+0")] == [1, -1]
 
 
 class Scaled:

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from made_reports import made_report
 from steps_conformance.accuracy.results import Unmeasured
 from steps_conformance.expectations.model import Condition, Expectation
 from steps_conformance.outcomes import FAILURES, Outcome
+from steps_conformance.reports import html, markdown
+from steps_conformance.reports.badge import badge
 from steps_conformance.reports.model import (
     CaseResult,
     Header,
@@ -141,10 +144,57 @@ def declared(found, *identities, **changes):
 def test_a_declared_deviation_of_a_must_stands_in_the_headline():
     verdict = judge(declared(report(a="FAIL"), "A-MUST-001/x"))
 
-    assert (verdict.exit_code, verdict.headline) == (0, "conformant with 1 declared deviation: A-MUST-001")
+    assert (verdict.exit_code, verdict.headline) == (
+        0,
+        "conformant except for 1 declared deviation: A-MUST-001",
+    )
     assert verdict.reasons == (
         "A-MUST-001 is not met on numpy, as declared: it rounds (see https://example.org/1)",
     )
+
+
+def test_of_many_deviations_the_headline_names_the_first_and_the_reasons_all():
+    names = [f"A-MUST-{number:03}" for number in range(1, 10)]
+    verdict = judge(many_deviations(names))
+
+    assert verdict.headline == (
+        "conformant except for 9 declared deviations: A-MUST-001, A-MUST-002, A-MUST-003, A-MUST-004, "
+        "A-MUST-005, A-MUST-006 and 3 more"
+    )
+    assert [reason.partition(" ")[0] for reason in verdict.reasons] == names
+
+
+def test_a_page_of_many_deviations_is_not_green_and_folds_its_reasons():
+    names = [f"A-MUST-{number:03}" for number in range(1, 10)]
+    several, one = many_deviations(names), many_deviations(names[:1])
+
+    page, short = html.render(several, judge(several)), html.render(one, judge(one))
+
+    assert '<div class="verdict exit-0 deviating">' in page
+    assert "<details><summary>9 reasons</summary>" in page
+    assert '<div class="verdict exit-0 deviating">' in short
+    assert "reasons</summary>" not in short
+
+
+def many_deviations(names):
+    outcomes = {**{f"{name}/x": ["FAIL"] for name in names}, "A-MUST-099/x": ["PASS"]}
+    return declared(made_report(outcomes), *(f"{name}/x" for name in names))
+
+
+def test_a_selection_of_the_cases_is_named_as_one_in_every_form():
+    whole, part = (made_report({"A-MUST-001/x": ["PASS"]}, suite_cases=number) for number in (1, 4354))
+
+    assert judge(whole).headline == "conformant"
+    assert judge(part).headline == "conformant in a selection of the cases"
+    assert badge(whole, judge(whole))["message"] == "conformant 1/1"
+    assert badge(part, judge(part)) == {
+        "schemaVersion": 1,
+        "label": "conformance",
+        "message": "conformant in a selection 1/1",
+        "color": "blue",
+    }
+    assert "1 of 4,354 cases, for 1 requirement" in html.render(part, judge(part))
+    assert "planned: 1 of 4,354 cases, for 1 requirement" in markdown.render(part, judge(part))
 
 
 def test_declared_deviations_and_what_is_not_supported_both_stand_in_the_headline():
@@ -153,7 +203,7 @@ def test_declared_deviations_and_what_is_not_supported_both_stand_in_the_headlin
     found.results += [CaseResult("torch", identity, Outcome.PASS) for identity in found.header.planned]
 
     assert judge(declared(found, "B-MUST-001/x", backends=("numpy",))).headline == (
-        "conformant for the declared capabilities with 1 declared deviation: B-MUST-001; "
+        "conformant for the declared capabilities except for 1 declared deviation: B-MUST-001; "
         "1 MUST not supported in full"
     )
 
@@ -191,7 +241,10 @@ def test_a_declared_should_is_a_remark_and_with_strict_a_deviation():
     assert judge(found).headline == "conformant"
     assert judge(found).reasons == ("SHOULD is not met, as declared: A-SHOULD-001",)
     strict = judge(found, strict=True)
-    assert (strict.exit_code, strict.headline) == (0, "conformant with 1 declared deviation: A-SHOULD-001")
+    assert (strict.exit_code, strict.headline) == (
+        0,
+        "conformant except for 1 declared deviation: A-SHOULD-001",
+    )
 
 
 def test_what_is_declared_is_no_pass():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from steps_conformance.targets.protocol import CAPABILITIES
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/test-your-implementation.md").read_text()
@@ -90,6 +91,13 @@ def test_the_messages_on_the_page_of_the_protocol_follow_its_schema(name):
     if "result" in message:
         definition = {**SCHEMA, "oneOf": [{"$ref": f"#/$defs/results/{name}"}]}
         jsonschema.Draft202012Validator(definition).validate(message["result"])
+
+
+def test_the_page_of_the_protocol_has_every_capability_in_the_words_of_the_suite():
+    section = PROTOCOL.split("### Capabilities\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
+
+    assert rows == CAPABILITIES
 
 
 def test_the_page_of_the_protocol_has_every_method_and_every_key():

@@ -185,6 +185,13 @@ def saturated_moment(run: Run, options: dict[str, Any]) -> None:
         within_ulps(run.read(state["second_moment"]), [expected] * 2, 4)
 
 
+@case("ADAM-010", dtypes=("float64",))
+def saturated_moment_of_doubles(run: Run) -> None:
+    """At the largest number of float64, to the last bit."""
+    _, state = run.step("AdamStep").apply(run.array([1e200, -1.7e308], "float64"))
+    same_bits(run.read(state["second_moment"]), host_array([format_of("float64").largest] * 2, "float64"))
+
+
 @case("ADAM-011")
 def square_beyond_the_range(run: Run) -> None:
     """1e20 squared is 1e40; a thousandth of that is a number of float32."""

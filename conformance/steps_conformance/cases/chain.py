@@ -263,6 +263,12 @@ def unknown_slot(run: Run, slot: str) -> None:
     refuses_a_name(lambda: run.step("ChainedStep", **{slot: DOUBLE}), slot)
 
 
+@case("CHAIN-014")
+def tenth_slot_under_two_names(run: Run) -> None:
+    """step0 is the tenth of ten slots; beside step10 it is no slot."""
+    refuses_a_name(lambda: run.step("ChainedStep", step0=DOUBLE, step10=DOUBLE), "step0")
+
+
 @case("CHAIN-014", each={"value": {"number": 2.0, "text": "ScalingStep", "bool": True}})
 def slot_without_a_step(run: Run, value: Any) -> None:
     """Something else in a slot."""

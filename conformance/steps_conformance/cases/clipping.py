@@ -155,7 +155,18 @@ def zero_threshold_gives_zeros(run: Run, variant: str, dtype: str) -> None:
 def zero_threshold_on_zeros_alone(run: Run, variant: str) -> None:
     """A norm of 0 over a limit of 0."""
     gradients = [host_array([0.0, -0.0]), host_array(0.0)]
-    all_zero(run.read(clipped(run, gradients, gradients, variant=variant, threshold=0.0)))
+    result = clipped(run, gradients, gradients, variant=variant, threshold=0.0)
+    same_bits(run.read(result), gradients)
+
+
+@case("CLIP-OPTION-010", each={"variant": VARIANTS})
+def zero_threshold_beside_none(run: Run, variant: str) -> None:
+    """None passes."""
+    gradients = {"none": None, "some": host_array([3.0, -4.0])}
+    weights = {"none": host_array([1.0]), "some": host_array([1.0, 1.0])}
+    result = run.read(clipped(run, gradients, weights, variant=variant, threshold=0.0))
+    assert result["none"] is None, f"expected None, got {result['none']}"
+    all_zero(result["some"])
 
 
 @case("CLIP-OPTION-011", each={"variant": VARIANTS, "shape": ((0,), (0, 3), (2, 0, 3))})
@@ -166,6 +177,14 @@ def empty_leaf(run: Run, variant: str, shape: tuple[int, ...]) -> None:
     alone = clipped(run, gradients["full"], gradients["full"], **options)
     both = clipped(run, gradients, gradients, **options)
     same_bits(run.read(both), {"empty": gradients["empty"], "full": run.read(alone)})
+
+
+@case("CLIP-OPTION-011", each={"unit_axis": (0, 1, -1), "shape": ((0, 3), (2, 0, 3), (2, 3, 0, 2))})
+def empty_units(run: Run, unit_axis: int, shape: tuple[int, ...]) -> None:
+    """Units that have no elements, and no units at all."""
+    gradients = [HostArray("float32", shape, ())]
+    result = clipped(run, gradients, gradients, variant="per-weight-relative", unit_axis=unit_axis)
+    same_bits(run.read(result), gradients)
 
 
 @case("CLIP-WEIGHT-001", each={"dtype": REAL_DTYPES})

@@ -1,5 +1,6 @@
 """Clipping relative to the norm of the weights of the same unit."""
 
+import itertools
 import math
 from typing import Any
 
@@ -123,6 +124,38 @@ def floor_under_small_weights(run: Run, epsilon: float) -> None:
     """Units of weights that are zero, tiny, and larger than epsilon."""
     weight = host_array([[0.0, 1e-25, 3.0], [0.0, -1e-25, 4.0]])
     limits_units(run, [sample((2, 3))], [weight], 0.125, epsilon=epsilon)
+
+
+SIZES = {"float32": (-120, -60, -30, 0, 30, 60, 120), "float64": (-1000, -600, -300, 0, 300, 600, 1000)}
+FLOORS = {f"{dtype}-{power}": (dtype, power) for dtype, powers in SIZES.items() for power in powers}
+
+
+@case_for_each_row("CLIP-REL-008", FLOORS)
+def floors_of_every_size(run: Run, row: tuple[str, int]) -> None:
+    """The floor is 5 * 2^power; a unit for each size of the weights and of the gradients."""
+    dtype, floor = row
+    pairs = list(itertools.product(SIZES[dtype], SIZES[dtype]))
+    gradient = [math.ldexp(side, size) for side in (3.0, -4.0) for size, _ in pairs]
+    weight = [math.ldexp(side, size) for side in (3.0, 4.0) for _, size in pairs]
+    shape = (2, len(pairs))
+    limits_units(
+        run,
+        [HostArray(dtype, shape, tuple(gradient))],
+        [HostArray(dtype, shape, tuple(weight))],
+        1.0,
+        epsilon=math.ldexp(5.0, floor),
+    )
+
+
+@case_for_each_row("CLIP-REL-008", FLOORS)
+def floors_near_the_weights(run: Run, row: tuple[str, int]) -> None:
+    """A unit whose weights are a little below the floor, and one whose weights are a little above it."""
+    dtype, power = row
+    floor = math.ldexp(5.0, power)
+    weight = [floor * share * side for side in (0.6, 0.8) for share in (0.75, 1.5)]
+    gradient = [floor * side for side in (3.0, -4.0) for _ in range(2)]
+    weights, gradients = host_array(weight, dtype, (2, 2)), host_array(gradient, dtype, (2, 2))
+    limits_units(run, [gradients], [weights], 1.0, epsilon=floor)
 
 
 @case("CLIP-REL-009", each={"epsilon": {"none": None, "zero": 0.0}, "dtype": REAL_DTYPES})
@@ -275,6 +308,13 @@ def long_axis_of_equal_numbers(run: Run, dtype: str) -> None:
     expected = Exact((2,), tuple(number(0.125) * number(value) for value in weight))
     assert len(set(result.values)) == 2, "elements of one column differ"
     near(run, run.array(result.values[:2], dtype), expected, 4)
+
+
+@case("CLIP-REL-016", each={"shape": ((2, 300), (3, 2, 150), (2, 1000), (2, 129))})
+def long_rows(run: Run, shape: tuple[int, ...]) -> None:
+    """Units along the last axes, of lengths that no power of two divides."""
+    gradients, weights = sample(shape), sample(shape, seed=1)
+    limits_units(run, [gradients], [weights], 0.125, unit_axis=0)
 
 
 @case("CLIP-REL-017", each={"dtype": ("complex64", "complex128")})

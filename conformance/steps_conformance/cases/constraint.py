@@ -212,6 +212,7 @@ def complex_leaves(run: Run, dtype: str, kind: dict[str, Any]) -> None:
 PAIRS = {
     "float16-float32": ("float16", "float32"), "bfloat16-float32": ("bfloat16", "float32"),
     "float32-float64": ("float32", "float64"), "complex64-complex128": ("complex64", "complex128"),
+    "float16-float64": ("float16", "float64"), "bfloat16-float64": ("bfloat16", "float64"),
 }  # fmt: skip
 
 

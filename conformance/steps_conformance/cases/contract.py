@@ -11,7 +11,9 @@ from steps_backends import host_array
 
 from ..case import case
 from ..compare import Mismatch, same_bits, same_kind
+from ..containers import leaves
 from ..descriptions import chain, description
+from ..graph_documents import custom, graph, node
 from ..oracle.samples import sample
 from ..run import Run, Subject
 from ..targets.protocol import Description
@@ -104,6 +106,31 @@ def state_keeps_its_form(run: Run, entry: Entry, dtype: str) -> None:
     for number in (1, 2, 3):
         _, state = step.apply(gradients, weights, state)
         same_kind(run.backend, state, first, path=f"state after call {number}")
+
+
+@case(
+    "CONTRACT-004",
+    each={
+        "entry": STEPS,
+        "weight_dtype": ("bfloat16", "float32", "float64"),
+        "gradient_dtype": ("float32", "float64"),
+    },
+)
+def state_keeps_its_form_beside_another_dtype(
+    run: Run, entry: Entry, weight_dtype: str, gradient_dtype: str
+) -> None:
+    """Weights and gradients of dtypes that may differ."""
+    gradients, weights = made(run, tree(gradient_dtype)), made(run, tree(weight_dtype, seed=7))
+    step = run.make(entry.described)
+    first = step.init(weights)
+    if entry.described["step"] == "ConstraintStep" and (weight_dtype, gradient_dtype) == (
+        "float64",
+        "float32",
+    ):
+        run.refuses(lambda: step.apply(gradients, weights, first), kind="TypeError", saying=("float32",))
+        return
+    _, state = step.apply(gradients, weights, first)
+    same_kind(run.backend, state, first, path="state")
 
 
 @case("CONTRACT-005", each={"entry": STEPS})
@@ -220,6 +247,8 @@ NEGATES: dict[str, tuple[Description, bool]] = {
     "empty-chain": (chain(), False),
     "clip-then-adam": (chain(description("GradientClippingStep"), description("AdamStep")), True),
     "twice": (chain(description("SGDStep"), description("ScalingStep", scale=-1.0)), False),
+    "three-times": (chain(*[description("SGDStep")] * 3), True),
+    "four-times": (chain(*[description("SGDStep")] * 4), False),
     "nested-three": (
         chain(
             chain(description("SGDStep"), description("AdamStep")),
@@ -254,6 +283,43 @@ def end_to_end_check(run: Run, row: tuple[Description, bool]) -> None:
 def unknown_step(run: Run, name: str) -> None:
     """Names that look like steps."""
     refuses_a_name(lambda: run.step(name), name)
+
+
+PREVIOUS = Entry(custom(graph(node("before", "previous_value", "gradients"))), remembers=True)
+
+
+@case("CONTRACT-014", each={"entry": STEPS | {"previous-value": PREVIOUS}}, in_process=True)
+def what_is_given_out_is_not_kept(run: Run, entry: Entry) -> None:
+    """The result of the second call is written over, and so are the inputs; then a third call is made."""
+    step, untouched = run.make(entry.described), run.make(entry.described)
+
+    def third_result(subject: Subject, *, overwrite: bool) -> Any:
+        state = None
+        for _ in range(2):
+            gradients, weights = made(run, tree()), made(run, tree(seed=7))
+            result, state = subject.apply(gradients, weights, state)
+        if overwrite and "mutable" in run.traits:
+            for given in (result, gradients, weights):
+                overwrite_leaves(given)
+        return run.read(subject.apply(made(run, tree()), made(run, tree(seed=7)), state))
+
+    same_bits(third_result(step, overwrite=True), third_result(untouched, overwrite=False))
+
+
+def overwrite_leaves(given: Any) -> None:
+    """Write other numbers into every array of a tree."""
+    for _, leaf in leaves(given):
+        leaf[...] = 7.0
+
+
+@case("CONTRACT-015", each={"entry": STEPS})
+def state_lies_where_the_weights_are(run: Run, entry: Entry) -> None:
+    """All weights are on one device: that of the backend."""
+    weights = made(run, tree())
+    home = run.backend.device_of(weights["kernel"])
+    for path, array in leaves(run.make(entry.described).init(weights)):
+        if run.backend.device_of(array) != home:
+            raise Mismatch(f"state{path}: expected device {home}, got {run.backend.device_of(array)}")
 
 
 def edited(state: Any, **changes: Any) -> Any:

@@ -297,6 +297,39 @@ def nesting(run: Run, dtype: str) -> None:
 
 
 @case("CUSTOM-010")
+def empty_slots_are_handed_down(run: Run) -> None:
+    """Of a chain inside, one of whose steps has an option of the graph."""
+    options = {"step1": None, "step3": described("ScalingStep", scale=parameter("k")), "step0": None}
+    inside = {"step": "ChainedStep", "options": options}
+    result, state = run.make(
+        custom(graph(step_node("out", inside, "gradients"), parameters={"k": 3.0}))
+    ).apply(run.array([2.0]))
+    same_bits(run.read(result), host_array([6.0]))
+    assert not run.shows_state or state == {"out": {"step3": {}}}, f"expected step3 alone, got {state}"
+
+
+@case("CUSTOM-010")
+def ports_are_handed_down(run: Run) -> None:
+    """The other options of a graph inside, one of whose two hyper-parameters is the graph's own."""
+    document = graph(
+        node("scaled", "multiply", "gradients", "factor"),
+        node("out", "add", "scaled", "offset"),
+        parameters={"factor": 1.0, "offset": 0.0},
+    )
+    options = {
+        "graph": document,
+        "graph_signature": "(gradients)",
+        "set_breakpoint": False,
+        "overrides": {"factor": parameter("outer"), "offset": {"float": "0x1p-1"}},
+    }
+    inside = {"step": "CustomStep", "options": options}
+    outer = graph(step_node("out", inside, "gradients"), parameters={"outer": 3.0})
+    for described_step, expected in ((custom(outer), [6.5]), (custom(outer, outer=-1.0), [-1.5])):
+        result, _ = run.make(described_step).apply(run.array([2.0]))
+        same_bits(run.read(result), host_array(expected))
+
+
+@case("CUSTOM-010")
 def parameters_are_handed_down(run: Run) -> None:
     """Through a chain and a mask to a graph inside."""
     inside = {
@@ -597,6 +630,15 @@ def large(run: Run) -> None:
     run.make(custom(document))
 
 
+@case("CUSTOM-017", needs={"describe"})
+def overrides_are_described(run: Run) -> None:
+    """As floats of a description, and only where there are some."""
+    plain, overridden = run.describe(custom(DECAYED)), run.describe(custom(DECAYED, share=0.5))
+    assert plain["options"].keys() == {"graph"}, f"expected the graph alone, got {sorted(plain['options'])}"
+    got = overridden["options"].get("overrides")
+    assert got == {"share": {"float": (0.5).hex()}}, f"expected share=0.5, got {got}"
+
+
 @case(
     "CUSTOM-017",
     each={
@@ -721,6 +763,26 @@ def signatures(run: Run, row: tuple[Any, bool]) -> None:
         run.make(step)
     else:
         run.refuses(lambda: run.make(step), kind="ValueError", saying=("graph_signature",))
+
+
+NO_SIGNATURES: dict[str, tuple[Any, str]] = {
+    "no-parentheses": ("gradients,weights", "ValueError"),
+    "two-lists": ([["gradients"], ["weights"]], "ValueError"),
+    "empty-list": ([], "ValueError"),
+    "texts": (["gradients", "weights"], "ValueError"),
+    "one-text": (["gradients"], "ValueError"),
+    "number-in-it": ([["gradients", 1]], "ValueError"),
+    "number": (1, "TypeError"),
+    "bool": (True, "TypeError"),
+}
+
+
+@case("CUSTOM-021", each={"row": NO_SIGNATURES})
+def malformed_signatures(run: Run, row: tuple[Any, str]) -> None:
+    """What is no signature of any graph."""
+    signature, kind = row
+    step = {"step": "CustomStep", "options": {"graph": DECAYED, "graph_signature": signature}}
+    run.refuses(lambda: run.make(step), kind=kind, saying=("graph_signature",))
 
 
 TUNED = both(

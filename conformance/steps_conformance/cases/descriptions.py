@@ -7,6 +7,7 @@ from typing import Any
 from ..case import case
 from ..compare import Mismatch
 from ..descriptions import chain, description, schedule
+from ..graph_documents import custom, graph
 from ..run import Run
 from ..targets.protocol import Description
 from .battery import COSINE, STEPS, Entry
@@ -37,6 +38,25 @@ def nothing_is_lost(run: Run, entry: Entry) -> None:
     expected = {key: value for key, value in given.items() if value != "per-weight"}
     if got["step"] != entry.described["step"] or got["options"].keys() != expected.keys():
         raise Mismatch(f"expected the options {sorted(expected)}, got {got!r}")
+
+
+STOPPED: dict[str, Description] = {
+    "plain": description("MonitorStep", set_breakpoint=True),
+    "chain": {
+        "step": "ChainedStep",
+        "options": {"set_breakpoint": True, "step2": description("MonitorStep")},
+    },
+    "custom": {"step": "CustomStep", "options": {"set_breakpoint": True, **custom(graph())["options"]}},
+}
+
+
+@case("DESCRIBE-001", each={"given": STOPPED}, needs=NEEDS)
+def a_breakpoint_is_not_lost(run: Run, given: Description) -> None:
+    """Of a plain step, a chain and a custom step."""
+    got = run.describe(given)
+    if got["options"].get("set_breakpoint") is not True:
+        raise Mismatch(f"expected set_breakpoint to be true, got {got!r}")
+    says(run, got, got)
 
 
 DEFAULTS: dict[str, Description] = {

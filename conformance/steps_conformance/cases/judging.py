@@ -14,6 +14,7 @@ from ..flushing import accepting_flushed, accepting_flushed_bits
 from ..oracle.exact import Exact, exact
 from ..oracle.sequences import Steps
 from ..run import Run
+from ..targets.checking import checked_result
 from ..targets.protocol import Description, Refusal
 
 REAL_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -45,7 +46,8 @@ def made(run: Run, tree: Any) -> Any:
 
 def applied_directly(run: Run, name: str, gradients: Any, weights: Any = None, **options: Any) -> Any:
     """Return what a step gives when it is called as it is, not in the way of the backend."""
-    return run.made_by_the_target(description(name, **options)).apply(gradients, weights, None)
+    step = run.made_by_the_target(description(name, **options))
+    return checked_result(step.apply(gradients, weights, None))
 
 
 def exacts(tree: Any) -> list[Exact]:

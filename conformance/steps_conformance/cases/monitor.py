@@ -97,6 +97,15 @@ def not_finite(run: Run, dtype: str, row: tuple[list[float], float]) -> None:
     assert got == expected or (math.isnan(got) and math.isnan(expected)), f"expected {expected}, got {got}"
 
 
+@case("MONITOR-004", each={"dtype": ("float32", "float64", "bfloat16")})
+def finite_although_the_norm_is_not(run: Run, dtype: str) -> None:
+    """Elements so large that their joint norm is beyond the range."""
+    largest = {"float32": 3e38, "bfloat16": 3e38, "float64": 1.7e308}[dtype]
+    state = seen(run, [host_array([largest, -largest], dtype), host_array([largest], dtype)])
+    same_bits(state["finite"], TRUE)
+    assert state["norm"].values == (INF,), f"expected an infinite norm, got {state['norm']}"
+
+
 DTYPES_OF_THE_NORM = {
     "float16": "float32", "bfloat16": "float32", "float32": "float32",
     "float64": "float64", "complex64": "float32", "complex128": "float64",

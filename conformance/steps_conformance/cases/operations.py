@@ -343,6 +343,33 @@ def means_of_extremes(run: Run, size: float, over: str) -> None:
     follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
 
 
+MANY = {"largest": 3e38, "tiny": 2.0**-122}
+
+
+@case("OPERATION-004", each={"size": MANY, "over": ("tree", "leaf", "unit")})
+def means_of_many(run: Run, size: float, over: str) -> None:
+    """So many that a sum over few parts of them overflows, or a part of each loses its digits."""
+    whole = {"x": host_array([abs(value) * size for value in sample((300,)).values])}
+    nodes = [
+        node("m", "mean", "gradients", over=over),
+        node("zero", "multiply", "gradients", 0.0),
+        node("out", "add", "zero", "m"),
+    ]
+    follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
+
+
+@case("OPERATION-004", each={"over": ("tree", "leaf", "unit")})
+def means_of_equals(run: Run, over: str) -> None:
+    """Many equal numbers near the smallest normal one: a part of each would lose digits, all alike."""
+    whole = {"x": host_array([4 / 3 * 2.0**-125] * 300)}
+    nodes = [
+        node("m", "mean", "gradients", over=over),
+        node("zero", "multiply", "gradients", 0.0),
+        node("out", "add", "zero", "m"),
+    ]
+    follows_oracle(run, graph(*nodes), [(whole, None)], wide=4)
+
+
 @case("OPERATION-004", each={"size": {"large": 1e38, "small": 1e-35}})
 def division_by_extremes(run: Run, size: float) -> None:
     """By a number, and by a scalar: no reciprocal may be taken that leaves the format."""
@@ -461,6 +488,14 @@ def nan_passes(run: Run, dtype: str) -> None:
         chosen = both(node("is", name, "gradients", "weights"), node("out", "where", "is", 1.0, 0.0))
         equal = 1.0 if "equal" in name else 0.0
         _gives(run, custom(chosen), x, y, host_array([0.0, 0.0, 0.0, equal], dtype))
+
+
+@case("OPERATION-010", each={"dtype": ("float16", "float32", "float64")})
+def nothing_real_is_nan(run: Run, dtype: str) -> None:
+    """The root and the logarithm of a negative number."""
+    x = host_array([-4.0, 1.0], dtype)
+    for name, of_one in (("sqrt", 1.0), ("log", 0.0)):
+        _gives(run, custom(graph(node("out", name, "gradients"))), x, None, host_array([NAN, of_one], dtype))
 
 
 def _gives(

@@ -80,6 +80,17 @@ def variance_of_a_constant(run: Run, dtype: str, decay: float) -> None:
     all_finite(run.read(result))
 
 
+@case("RMSPROP-004", each={"dtype": ("float16", "float32", "float64"), "decay": (0.1, 0.9)})
+def variance_below_epsilon(run: Run, dtype: str, decay: float) -> None:
+    """The same with an epsilon that covers no rounding error, outside of the root."""
+    options = {"decay": decay, "epsilon": 1e-6, "epsilon_inside": False}
+    step, state = run.step("RMSPropStep", centered=True, **options), None
+    gradient = made(run, sample((40,), dtype))
+    for _ in range(50):
+        result, state = step.apply(gradient, None, state)
+        all_finite(run.read(result))
+
+
 @case("RMSPROP-005", each={"dtype": ALL_DTYPES, "momentum": (0.5, 0.9)})
 def momentum(run: Run, dtype: str, momentum: float) -> None:
     """Ten calls."""

@@ -1,5 +1,6 @@
 """Writing states to disk and reading them back."""
 
+import json
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -192,3 +193,13 @@ def cut_short(run: Run, part: float) -> None:
         data = file.read_bytes()
         file.write_bytes(data[: int(len(data) * part)])
         run.refuses(lambda: run.load_state(str(file), state), kind="ValueError")
+
+
+@case("FILE-007", needs=NEEDS)
+def tensors_of_another_program(run: Run) -> None:
+    """A safetensors file, made by hand, that has the entries of the state and says nothing of being one."""
+    like = run.step("MomentumStep").init([run.array([1.0])])
+    header = json.dumps({"['trace'][0]": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    with state_file() as file:
+        file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+        run.refuses(lambda: run.load_state(str(file), like), kind="ValueError")

@@ -7,7 +7,7 @@ from typing import Any
 from steps_backends import HostArray, host_array
 
 from ..case import case
-from ..compare import Mismatch, same_bits, within_ulps
+from ..compare import Mismatch, all_zero, same_bits, within_ulps
 from ..containers import leaves, mapped
 from ..descriptions import chain, description, schedule, tunable
 from ..flushing import accepting_flushed
@@ -318,15 +318,78 @@ def relative_thresholds_of_every_size(run: Run, threshold: int) -> None:
             within_ulps(got, wanted, 8)
 
 
+@case("TUNE-008", each={"epsilon": SIZES}, needs=NEEDS)
+def floors_of_every_size(run: Run, epsilon: int) -> None:
+    """The limit is 5 * 2^epsilon, or 5 * 2^weight where that is larger."""
+    step = clipping(run, "per-weight-relative")
+    for weight, size in itertools.product(SIZES, SIZES):
+        weights = host_array([math.ldexp(3.0, weight), math.ldexp(4.0, weight)])
+        values = [math.ldexp(3.0, size), math.ldexp(-4.0, size)]
+        result = clipped(run, step, 1.0, host_array(values), weights, math.ldexp(5.0, epsilon))
+        excess = size - max(weight, epsilon)
+        if excess <= 0:
+            kept(run, result, host_array(values))
+        else:
+            within_ulps(run.read(result), [math.ldexp(value, -excess) for value in values], 8)
+
+
+@case("TUNE-008", each={"threshold": (-50, -45, -40), "weight": (-50, -45, -40)}, needs=NEEDS)
+def limits_far_below_the_gradient(run: Run, threshold: int, weight: int) -> None:
+    """The factor between the two is below the smallest normal number, and has all its digits."""
+    step, size, third = clipping(run, "per-weight-relative"), 124, 11184811 / 2**23
+    weights = host_array([math.ldexp(3.0, weight), math.ldexp(4.0, weight)])
+    values = host_array([math.ldexp(3.0, size), math.ldexp(-4.0, size)])
+    result = clipped(run, step, math.ldexp(third, threshold), values, weights)
+    wanted = [math.ldexp(side * third, threshold + weight) for side in (3.0, -4.0)]
+    within_ulps(run.read(result), wanted, 8)
+
+
+@case("TUNE-008", each={"epsilon": SIZES, "share": (0.75, 1.5)}, needs=NEEDS)
+def floors_near_the_weights(run: Run, epsilon: int, share: float) -> None:
+    """Weights a little below the floor, and a little above it."""
+    step, floor = clipping(run, "per-weight-relative"), math.ldexp(5.0, epsilon)
+    weights = host_array([floor * share * 0.6, floor * share * 0.8])
+    values = [floor * 3.0, floor * -4.0]
+    result = clipped(run, step, 1.0, host_array(values), weights, floor)
+    within_ulps(run.read(result), [value / 5 * max(share, 1.0) for value in values], 8)
+
+
+@case("TUNE-008", each={"values": {"infinite": (math.inf, 1.0), "finite": (3.0, -4.0)}}, needs=NEEDS)
+def infinite_weights(run: Run, values: tuple[float, float]) -> None:
+    """As under a plain threshold."""
+    given, weights = host_array(values), host_array([math.inf, 1.0])
+    plain = run.step("GradientClippingStep", variant="per-weight-relative", threshold=2.0, epsilon=0.0)
+    expected, _ = plain.apply(made(run, given), made(run, weights))
+    result = clipped(run, clipping(run, "per-weight-relative"), 2.0, given, weights)
+    same_bits(run.read(result), run.read(expected))
+
+
+@case("TUNE-008", needs=NEEDS)
+def infinities_under_a_limit_beyond_the_range(run: Run) -> None:
+    """The limit is finite, although its number is not."""
+    step = clipping(run, "per-weight-relative")
+    weights, values = host_array([3e38, 3e38]), host_array([math.inf, 1.0])
+    result = clipped(run, step, 3e38, values, weights)
+    same_bits(run.read(result), host_array([math.nan, 0.0]))
+
+
 def clipping(run: Run, variant: str) -> Subject:
     """Return a clip whose numbers are tunable."""
     return run.step("GradientClippingStep", variant=variant, threshold=tunable(1.0), epsilon=tunable(0.0))
 
 
-def clipped(run: Run, step: Subject, threshold: float, given: HostArray, weights: HostArray | None) -> Any:
-    """Return gradients clipped to a threshold that is put into the state."""
+def clipped(
+    run: Run,
+    step: Subject,
+    threshold: float,
+    given: HostArray,
+    weights: HostArray | None,
+    epsilon: float = 0.0,
+) -> Any:
+    """Return gradients clipped to a threshold, and with a floor, that are put into the state."""
     gradients, old = made(run, given), made(run, weights)
-    result, _ = step.apply(gradients, old, step.init(gradients) | {"threshold": run.array(threshold)})
+    numbers = {"threshold": run.array(threshold), "epsilon": run.array(epsilon)}
+    result, _ = step.apply(gradients, old, step.init(gradients) | numbers)
     return result
 
 
@@ -343,6 +406,17 @@ def thresholds_at_their_ends(run: Run, variant: str) -> None:
         zeros = run.read(clipped(run, step, 0.0, given, weights))
         if any(value != 0 for value in zeros.values):
             raise Mismatch(f"expected zeros for {hard}, got {zeros.values}")
+
+
+@case("TUNE-009", each={"variant": VARIANTS}, needs=NEEDS)
+def none_beside_a_threshold_of_zero(run: Run, variant: str) -> None:
+    """None passes."""
+    step, some = clipping(run, variant), run.array([3.0, -4.0])
+    weights = {"none": run.array([1.0]), "some": run.array([1.0, 1.0])}
+    state = step.init(weights) | {"threshold": run.array(0.0)}
+    result, _ = step.apply({"none": None, "some": some}, weights, state)
+    assert result["none"] is None, f"expected None, got {result['none']}"
+    all_zero(run.read(result["some"]))
 
 
 @case("TUNE-010", each={"name": ("AdamStep", "RMSPropStep", "SGDStep", "WeightDecayStep")}, needs=NEEDS)

@@ -18,7 +18,7 @@ from ..runner import TargetDidNotStartError, look_at_backend, look_at_target
 from ..worker_process import Limits
 from .choosing import chosen, load_suite, rows_for
 from .options import TARGET, Backends, Ids, Largest, Target, Topics
-from .report_folder import LINES, read_whole, write_readable
+from .report_folder import LINES, make_folder, read_whole, write_readable
 from .terminal import NO_VERDICT, errors, output, stop
 
 
@@ -37,6 +37,8 @@ def accuracy_command(
 
     In a folder without report.jsonl the table alone is added to report.md.
     """
+    if report is not None:
+        make_folder("--report", report)
     lines = report / LINES if report is not None and (report / LINES).exists() else None
     # read before anything is measured, which takes its time
     into = _report_of(lines, target) if lines is not None else None
@@ -53,7 +55,6 @@ def accuracy_command(
         jsonl.write(into, lines)
         write_readable(into, judge(into), lines.parent)
     elif report is not None:
-        report.mkdir(parents=True, exist_ok=True)
         with (report / "report.md").open("a", encoding="utf-8") as stream:
             stream.write(f"\n{markdown_table(taken)}")
         output.print(f"report: {report / 'report.md'}", markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..reports.diffing import CannotCompareError, Change, Diff, Kind, diff
 from ..reports.model import Report
 from ..reports.showing import shown, shown_text
-from .report_folder import lines_of, read_whole
+from .report_folder import read_whole
 from .terminal import output, stop
 
 _SHOWN = 50
@@ -29,7 +29,7 @@ def diff_command(
     Exit code: 0 nothing is worse; 1 a case fails that did not, or a pass is not seen again; 2 the reports
     cannot be compared.
     """
-    reports = [read_whole(lines_of(place)) for place in (old, new)]
+    reports = [read_whole(place) for place in (old, new)]
     try:
         found = diff(*reports)
     except CannotCompareError as error:

@@ -14,7 +14,7 @@ from .terminal import output, stop
 
 def update_command(
     file: Annotated[Path, typer.Argument(help="The expectation file; made where there is none.")],
-    report: Annotated[Path, typer.Option("--report", help="The report.jsonl of a run.")],
+    report: Annotated[Path, typer.Option("--report", help="The folder or report.jsonl of a run.")],
 ) -> None:
     """Bring an expectation file up to date with a report; its comments are kept.
 

@@ -4,25 +4,25 @@ from collections.abc import Iterator, Sequence
 
 from steps_backends import Backend
 
-from ..loading import load_attribute, load_backend
+from ..loading import load_backend, load_target
 from ..targets.protocol import Target
-from .choosing import rows_named
+from .choosing import rows_for
 from .terminal import output, stop
 
 
 def target_here(reference: str) -> Target:
     """Return the target; the command ends where there is none."""
     try:
-        found: Target = load_attribute(reference)
+        found = load_target(reference)
         output.print(f"target: {found.name} {found.version}", markup=False, soft_wrap=True)
     except Exception as error:  # noqa: BLE001 - whatever a foreign module raises is a finding
         raise stop(f"target {reference}: {type(error).__name__}: {error}") from None
     return found
 
 
-def backends_here(names: Sequence[str]) -> Iterator[tuple[str, Backend]]:
-    """Yield the backends that can run here; the command ends at a named one that cannot."""
-    for name in rows_named(names):
+def backends_here(reference: str, names: Sequence[str]) -> Iterator[tuple[str, Backend]]:
+    """Yield the backends that can run here for a target; the command ends at a named one that cannot."""
+    for name in rows_for(reference, names):
         try:
             backend = load_backend(name)
             probe = backend.probe()

@@ -9,7 +9,7 @@ from ..console import summary
 from ..reports import jsonl
 from ..reports.merging import MergeError, merge
 from ..reports.verdict import judge
-from .report_folder import LINES, lines_of, read_whole, write_readable
+from .report_folder import LINES, lines_of, make_folder, read_whole, write_readable
 from .terminal import output, stop
 
 
@@ -22,8 +22,11 @@ def merge_command(
     Exit code: that of the merged report's verdict, as of `run`; 2 also where a report is truncated, or two
     contradict each other, and then nothing is written.
     """
-    if out.exists() and not out.is_dir():
-        raise stop(f"OUT must be a folder, and {out} is a file; the first argument is where the result goes")
+    if (out / LINES).exists():
+        raise stop(
+            f"OUT must hold no report, and {out} holds {LINES}, which would be lost; the first argument is "
+            "where the result goes: name a new folder, and then the reports"
+        )
     files = [lines_of(place) for place in reports]
     found = [(str(file), read_whole(file)) for file in files]
     try:
@@ -31,8 +34,8 @@ def merge_command(
     except MergeError as error:
         raise stop(str(error)) from None
     verdict = judge(merged)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder("OUT, where the result goes,", out)
     jsonl.write(merged, out / LINES)
     write_readable(merged, verdict, out)
-    output.print(summary(merged, verdict))
+    output.print(summary(merged, verdict, out))
     raise typer.Exit(verdict.exit_code)

@@ -1,5 +1,6 @@
 """The command `random`."""
 
+import shlex
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +10,13 @@ from steps_backends import Backend
 
 from ..outcomes import FAILURES
 from ..random_lane.properties import PROPERTIES, Property
-from ..random_lane.searching import EXAMPLES, Finding, file_of, rounds, search
+from ..random_lane.searching import Finding, file_of, rounds, search
+from ..targets.host_row import HOST
 from ..targets.protocol import Target as TargetProtocol
 from ..vectors.replaying import replayed
 from .here import backends_here, target_here
 from .options import TARGET, Backends, Target
+from .report_folder import make_folder
 from .terminal import NO_VERDICT, errors, output, stop
 
 _FOUND = 1
@@ -38,29 +41,32 @@ def random_command(
     """Search at random for inputs on which a target is wrong; the verdict of `run` does not depend on it.
 
     Exit code: 0 nothing was found; 1 something was; 2 it could not be searched, because a backend that was
-    named does not run, the target did not start, or it makes none of the steps.
+    named does not run, the target did not start, or it offers none of the steps.
     """
     wanted = _chosen(names or ())
+    if save is not None:
+        make_folder("--save", save)
     subject = target_here(target)
     searched = found = 0
-    for name, row in backends_here(backend or ()):
-        refused: dict[str, Finding] = {}
+    for name, row in backends_here(target, backend or ()):
+        lacking: set[str] = set()
         for number in rounds(seed, seconds):
             for one in wanted:
-                if one.name in refused:
+                if one.name in lacking:
                     continue
-                finding = search(one, row, subject, number=number)
-                if finding is not None and finding.refused:
-                    refused[one.name] = finding
-                    output.print(f"{name}: {one.name}: not searched: {finding.result.message}", markup=False)
+                made = search(one, row, subject, number=number)
+                if not made.ran:
+                    lacking.add(one.name)
+                    output.print(f"{name}: {one.name}: not searched: {made.lacking}", markup=False)
                     continue
                 searched += 1
-                if finding is None:
-                    output.print(f"{name}: {one.name}: nothing found, {EXAMPLES} examples, seed {number}")
+                if made.finding is None:
+                    output.print(f"{name}: {one.name}: nothing found, {made.ran} examples, seed {number}")
                     continue
                 found += 1
-                _show(name, finding, number)
-                _keep(finding, row, subject, save)
+                _show(name, made.finding, number)
+                replay = [*(() if name == HOST else ("--backend", name)), "--target", target]
+                _keep(made.finding, row, subject, save, replay)
             if found:
                 # what is found once is found in every round
                 break
@@ -85,7 +91,9 @@ def _show(row: str, finding: Finding, number: int) -> None:
     output.print(f"step: {finding.vector.step}", markup=False, soft_wrap=True)
 
 
-def _keep(finding: Finding, row: Backend, target: TargetProtocol, folder: Path | None) -> None:
+def _keep(
+    finding: Finding, row: Backend, target: TargetProtocol, folder: Path | None, where: list[str]
+) -> None:
     """Write the vectors, and say whether they alone show it: of a relation between calls they may not."""
     alone = [
         one for one in (finding.vector, *finding.related) if replayed(one, row, target).outcome in FAILURES
@@ -94,8 +102,8 @@ def _keep(finding: Finding, row: Backend, target: TargetProtocol, folder: Path |
         output.print("`--save DIR` writes it as vectors that replay")
         return
     name, text = file_of(finding)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    output.print(f"replay: steps-conformance vectors --play {folder / name}", markup=False, soft_wrap=True)
+    replay = shlex.join(["steps-conformance", "vectors", "--play", str(folder / name), *where])
+    output.print(f"replay: {replay}", markup=False, soft_wrap=True)
     if not alone:
         output.print(f"the vectors alone pass: `random --property {finding.name}` shows it", markup=False)

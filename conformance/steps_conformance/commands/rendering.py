@@ -7,7 +7,7 @@ import typer
 
 from ..reports.verdict import judge
 from .options import GithubSummary, Summary
-from .report_folder import append_summary, lines_of, read_report, summary_files, write_readable
+from .report_folder import append_summary, lines_of, read_report, summary_files, unfinished, write_readable
 from .terminal import NO_VERDICT, errors, stop
 
 
@@ -24,10 +24,10 @@ def render_command(
     if folder.exists() and not folder.is_dir():
         raise stop(f"DIR must be the folder of a report, and {folder} is a file; pass {folder.parent}")
     summaries = summary_files(summary_file, github=github_summary)
-    found = read_report(lines_of(folder))
+    found = read_report(folder)
     verdict = judge(found)
     write_readable(found, verdict, folder)
     append_summary(found, verdict, summaries)
     if not found.complete:
-        errors.print("report.jsonl has no footer: its run did not come to its end", style="red")
+        errors.print(unfinished(lines_of(folder)), style="red", markup=False, soft_wrap=True)
         raise typer.Exit(NO_VERDICT)

@@ -1,6 +1,7 @@
 """The folder of a report: report.jsonl, and the readable forms beside it."""
 
 import os
+import tempfile
 from pathlib import Path
 
 from ..reports import jsonl, markdown
@@ -18,20 +19,47 @@ def lines_of(place: Path) -> Path:
     return place / LINES if place.is_dir() else place
 
 
-def read_report(file: Path) -> Report:
-    """Return the report in a file; it may be truncated."""
+def make_folder(argument: str, place: Path) -> None:
+    """Make a folder to write to where there is none; the command ends where it cannot be one."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        # asked now, as a run takes its time
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise stop(
+            f"{argument} must be a folder that can be written to, got {place}: {error.strerror}; name another"
+        ) from None
+
+
+def read_report(place: Path) -> Report:
+    """Return the report that a user names by its folder or file; it may be truncated."""
+    file = lines_of(place)
     try:
         return jsonl.read(file)
-    except (OSError, jsonl.MalformedReportError) as error:
+    except FileNotFoundError:
+        raise stop(
+            f"there is no report at {file}; name a folder that `run --report DIR` wrote, or the {LINES} in it"
+        ) from None
+    except OSError as error:
+        raise stop(f"{file} cannot be read: {error.strerror}") from None
+    except jsonl.MalformedReportError as error:
         raise stop(str(error)) from None
 
 
-def read_whole(file: Path) -> Report:
-    """Return the report in a file, which must be whole."""
-    found = read_report(file)
+def read_whole(place: Path) -> Report:
+    """Return the report that a user names by its folder or file, and which must be whole."""
+    found = read_report(place)
     if not found.complete:
-        raise stop(f"{file} has no footer: its run did not come to its end; run the suite again")
+        raise stop(unfinished(lines_of(place)))
     return found
+
+
+def unfinished(file: Path) -> str:
+    """Return what is to be said of a report that is not whole."""
+    return (
+        f"{file} has no footer: its run did not come to its end; go on with it by the command that began it, "
+        f"with --resume {file.parent} in the place of --report"
+    )
 
 
 def write_readable(report: Report, verdict: Verdict, folder: Path) -> None:

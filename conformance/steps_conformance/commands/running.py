@@ -37,7 +37,7 @@ from .options import (
     Target,
     Topics,
 )
-from .report_folder import LINES, append_summary, summary_files, write_readable
+from .report_folder import LINES, append_summary, make_folder, summary_files, write_readable
 from .terminal import INTERRUPTED, errors, output, stop
 
 
@@ -91,6 +91,8 @@ def run_command(
         kept=kept,
     )
     report = report or resume
+    if report is not None:
+        make_folder("--report", report)
     found = _run(plan, report)
     verdict = judge(found)
     if report is not None:
@@ -100,7 +102,7 @@ def run_command(
         output.print(rich_table(found.accuracy))
     for warning in found.warnings():
         errors.print(f"warning: {shown_text(warning)}", style="yellow", markup=False, soft_wrap=True)
-    output.print(summary(found, verdict))
+    output.print(summary(found, verdict, report))
     raise typer.Exit(verdict.exit_code)
 
 
@@ -128,8 +130,7 @@ def _run(plan: Plan, folder: Path | None) -> Report:
     bars = ProgressBars(output, plan.kept.results if plan.kept is not None else ())
     observers: list[Observer] = [bars]
     lines = None if folder is None else JsonLinesWriter(folder / LINES, plan.kept)
-    if folder is not None and lines is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+    if lines is not None:
         observers.append(lines)
     try:
         return run(plan, observers)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..outcomes import FAILURES, Outcome
-from ..vectors.files import differing_files, write_files
+from ..vectors.files import differing_files, files_in, write_files
 from ..vectors.model import MalformedVectorsError, load_vectors, read_vectors
 from ..vectors.replaying import replayed
 from .here import backends_here, target_here
@@ -21,7 +21,10 @@ def vectors_command(
     write: Annotated[bool, typer.Option("--write", help="Replace the files with what is made.")] = False,
     files: Annotated[
         list[Path] | None,
-        typer.Option("--play", help="Play the vectors of this file on a target, on each backend."),
+        typer.Option(
+            "--play",
+            help="Play the vectors of this file or folder on a target, on each backend.",
+        ),
     ] = None,
     backend: Backends = None,
     target: Target = TARGET,
@@ -33,7 +36,7 @@ def vectors_command(
     if check + write + bool(files) > 1:
         raise stop("--check, --write and --play exclude each other; pass one of them")
     if not files and (backend or target != TARGET):
-        raise stop("--backend and --target go with --play FILE")
+        raise stop("--backend and --target go with --play FILE or --play FOLDER")
     if files:
         _play(files, backend or [], target)
     if write:
@@ -53,13 +56,18 @@ def vectors_command(
 
 def _play(files: list[Path], backends: list[str], reference: str) -> None:
     """Play vectors, and end the command."""
+    for place in files:
+        if not files_in(place):
+            raise stop(
+                f"--play must name a file of vectors or a folder with some, and {place} has no .json file"
+            )
     try:
-        vectors = [vector for file in files for vector in read_vectors(file)]
+        vectors = [vector for place in files for file in files_in(place) for vector in read_vectors(file)]
     except MalformedVectorsError as error:
         raise stop(str(error)) from None
     target = target_here(reference)
     outcomes = []
-    for name, row in backends_here(backends):
+    for name, row in backends_here(reference, backends):
         for vector in vectors:
             result = replayed(vector, row, target)
             outcomes.append(result.outcome)

@@ -76,16 +76,31 @@ def parsed(text: str, file: Path) -> list[Expectation]:
     ]
 
 
+def text_of(file: Path) -> str:
+    """Return the text of a file, its ends of lines as they are, without the mark that some editors put first.
+
+    Raises:
+        ExpectationError: it cannot be read; the text says why, and not which file.
+    """
+    try:
+        # bytes: reading as text would change the ends of lines
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ExpectationError(f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ExpectationError(f"cannot be read: {error}; save it as UTF-8") from None
+
+
 def _read(file: Path, read: dict[Path, list[Expectation]], chain: tuple[Path, ...]) -> None:
     if file in chain:
         raise ExpectationError(
             f"{' extends '.join(one.name for one in (*chain, file))}: a file extends itself"
         )
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = text_of(file)
+    except ExpectationError as error:
         named = f", which {chain[-1].name} extends" if chain else ""
-        raise ExpectationError(f"{file}{named}: cannot be read: {error}") from None
+        raise ExpectationError(f"{file}{named}: {error}") from None
     for other in _content(text, file).get("extends", ()):
         _read((file.parent / other).resolve(), read, (*chain, file))
     read[file] = parsed(text, file)

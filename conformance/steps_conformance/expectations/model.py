@@ -2,9 +2,10 @@
 
 An expectation is always strict. One for a case means: on every backend where its condition holds, exactly
 this outcome. One for a requirement means: on every such backend at least one of its cases has this outcome,
-and the others may pass. So a case that was declared alone and passes is XPASS; of a requirement that was
-declared, all cases of a backend are XPASS together, and only where every one that the backend supports was
-run and passed. A failure of another kind than the declared one stays what it is.
+and the others may pass. An expectation that did not come true is XPASS, on the cases that pass: where
+every case that it speaks of, and that the backend supports, was run, and passed or is declared by another
+one. Where none of them passes, two expectations contradict each other, and all are XPASS. A failure of a kind
+that is not declared stays what it is.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -107,6 +108,16 @@ class Declared:
     found: Outcome
     expectation: Expectation
 
+    def why(self) -> str:
+        """Return, of an XPASS, what did not come true, and the way out."""
+        one = self.expectation
+        if one.is_of_a_requirement:
+            which = f"no case of {one.id} ends so here"
+        else:
+            which = "it passes" if self.found is Outcome.PASS else f"it ends as {self.found}"
+        entry = f"remove the entry {one.id} from {one.file}, or narrow its condition"
+        return f"declared as {one.outcome} ({one.reason}), but {which}; {entry}"
+
 
 def declared(found: Mapping[str, Outcome], expectations: Iterable[Expectation]) -> dict[str, Declared]:
     """Return the results of one backend that are XFAIL or XPASS, by case id.
@@ -115,45 +126,31 @@ def declared(found: Mapping[str, Outcome], expectations: Iterable[Expectation]) 
         found: the outcome of each case, by id.
         expectations: those that apply on the backend; one for a case goes before one for its requirement.
     """
-    of_cases: dict[str, list[Expectation]] = {}
-    of_requirements = []
-    for one in expectations:
-        if one.is_of_a_requirement:
-            of_requirements.append(one)
-        for identity in () if one.is_of_a_requirement else one.cases:
-            of_cases.setdefault(identity, []).append(one)
-    made = {
-        identity: result
-        for identity, listed in of_cases.items()
-        if (result := _of_case(found.get(identity, Outcome.NOTRUN), listed)) is not None
-    }
-    for one in of_requirements:
-        for identity, result in _of_requirement(found, one, of_cases.keys()).items():
-            made.setdefault(identity, result)
+    listed = sorted(expectations, key=lambda one: one.is_of_a_requirement)
+    own = {one.id for one in listed if not one.is_of_a_requirement}
+    made: dict[str, Declared] = {}
+    untrue = []
+    for one in listed:
+        meant = [identity for identity in one.cases if not one.is_of_a_requirement or identity not in own]
+        true = [identity for identity in meant if found.get(identity) is one.outcome]
+        for identity in true:
+            made.setdefault(identity, Declared(Outcome.XFAIL, one.outcome, one))
+        if not true:
+            untrue.append(one)
+    for one in untrue:
+        for identity in _refuted_by(found, one, made):
+            made[identity] = Declared(Outcome.XPASS, found[identity], one)
     return made
 
 
-def _of_case(found: Outcome, listed: list[Expectation]) -> Declared | None:
-    for one in listed:
-        if one.outcome is found:
-            return Declared(Outcome.XFAIL, found, one)
-    return Declared(Outcome.XPASS, found, listed[0]) if found is Outcome.PASS else None
-
-
-def _of_requirement(
-    found: Mapping[str, Outcome], expectation: Expectation, elsewhere: Collection[str]
-) -> dict[str, Declared]:
-    outcomes = {
-        identity: found.get(identity, Outcome.NOTRUN)
-        for identity in expectation.cases
-        if identity not in elsewhere
-    }
-    failed = [identity for identity, outcome in outcomes.items() if outcome is expectation.outcome]
-    if failed:
-        return {identity: Declared(Outcome.XFAIL, expectation.outcome, expectation) for identity in failed}
-    supported = {
-        identity: outcome for identity, outcome in outcomes.items() if outcome is not Outcome.UNSUPPORTED
-    }
-    if expectation.whole and all(outcome is Outcome.PASS for outcome in supported.values()):
-        return {identity: Declared(Outcome.XPASS, Outcome.PASS, expectation) for identity in supported}
-    return {}
+def _refuted_by(
+    found: Mapping[str, Outcome], expectation: Expectation, made: Mapping[str, Declared]
+) -> list[str]:
+    """Return the cases that show that an expectation did not come true; none where that is not settled."""
+    if not expectation.whole or any(identity not in found for identity in expectation.cases):
+        return []
+    supported = [one for one in expectation.cases if found[one] is not Outcome.UNSUPPORTED]
+    passing = [one for one in supported if found[one] is Outcome.PASS]
+    if any(one not in made for one in supported if one not in passing):
+        return []
+    return [one for one in passing if one not in made] or ([] if passing else supported)

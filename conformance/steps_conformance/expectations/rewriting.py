@@ -1,12 +1,14 @@
 """Bringing an expectation file up to date with a report, its comments kept.
 
-What passes now goes, what fails and is not declared comes with a reason that is still to be written. An
+What passes now goes, what fails and is not declared comes with a reason that is still to be written, in one
+entry where all cases of a requirement end in the same way. An
 entry that holds on some backends and not on others is narrowed to those where it holds. Of what the report
 does not show, nothing is changed: entries of cases that were not run, and backends that an entry names and
 the report lacks.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +18,8 @@ import tomlkit
 from ..case import Case
 from ..outcomes import FAILURES, Outcome
 from ..reports.model import CaseResult, Report
-from .files import UNFINISHED, ExpectationError, files_of, load_expectations, parsed
-from .model import Expectation, declared
+from .files import UNFINISHED, ExpectationError, files_of, load_expectations, parsed, text_of
+from .model import Condition, Expectation, declared
 from .resolving import resolved
 
 REASON = f"{UNFINISHED}: say why"
@@ -58,16 +60,17 @@ def updated(file: Path, report: Report, suite: Mapping[str, Case]) -> Update:
     kept = _kept(entries, report, suite)
     extended = _declared_elsewhere(file, report, suite)
     known = [*(entry for entry in kept if entry is not None), *extended]
-    new = _new_failures(report, resolved(known, suite, report.header.planned.keys(), report.header.rows))
+    resolved_known = resolved(known, suite, report.header.planned.keys(), report.header.rows)
+    new = _new_failures(report, resolved_known, suite)
     made = (_rewritten(text, entries, kept) + _added(text, new)).lstrip("\r\n")
     changed = [(old, now) for old, now in zip(entries, kept, strict=True) if old != now]
-    wanted = [*(entry for entry in kept if entry is not None), *map(_entry, new)]
+    wanted = [*(entry for entry in kept if entry is not None), *(one.entry() for one in new)]
     _check(made, wanted, file)
     return Update(
         made,
         removed=tuple(old.id for old, now in changed if now is None),
         narrowed=tuple(old.id for old, now in changed if now is not None),
-        added=tuple(results[0].id for results in new),
+        added=tuple(one.id for one in new),
     )
 
 
@@ -75,10 +78,9 @@ def _text_of(file: Path) -> str:
     if not file.exists():
         return ""
     try:
-        # bytes: reading as text would change the ends of lines
-        return file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExpectationError(f"{file}: cannot be read: {error}") from None
+        return text_of(file)
+    except ExpectationError as error:
+        raise ExpectationError(f"{file}: {error}") from None
 
 
 def _kept(
@@ -146,36 +148,63 @@ def _ids(suite: Mapping[str, Case]) -> set[str]:
     return {*suite, *(case.requirement for case in suite.values())}
 
 
-def _new_failures(report: Report, known: tuple[Expectation, ...]) -> list[list[CaseResult]]:
-    """Return the failures that nothing declares, those of one case and outcome together."""
+@dataclass(frozen=True)
+class _Failing:
+    """Failures that nothing declares: of one case, or of every case of a requirement, with one outcome."""
+
+    id: str
+    outcome: Outcome
+    rows: tuple[str, ...]
+    message: str
+
+    def entry(self) -> Expectation:
+        return Expectation(self.id, self.outcome, REASON, when=Condition(backends=self.rows))
+
+
+def _new_failures(
+    report: Report, known: tuple[Expectation, ...], suite: Mapping[str, Case]
+) -> list[_Failing]:
+    """Return the failures that nothing declares, in the order of the plan.
+
+    Where on a backend every case of a requirement ends in the same way, the requirement stands for them.
+    """
     again = Report(replace(report.header, expectations=known), report.rows, report.results)
+    judged = again.judged()
+    planned = report.header.planned
+    cases = Counter(case.requirement for case in suite.values())
+    whole = {rule for rule, count in Counter(planned.values()).items() if count == cases[rule]}
+    ends: dict[tuple[str, str], set[Outcome]] = {}
+    for result in judged:
+        if result.outcome is not Outcome.UNSUPPORTED:
+            ends.setdefault((planned[result.id], result.row), set()).add(result.outcome)
     grouped: dict[tuple[str, Outcome], list[CaseResult]] = {}
-    for result in again.judged():
+    for result in judged:
         if result.outcome in FAILURES:
-            grouped.setdefault((result.id, result.outcome), []).append(result)
-    order = {identity: place for place, identity in enumerate(report.header.planned)}
-    return sorted(grouped.values(), key=lambda results: order[results[0].id])
+            rule = planned[result.id]
+            is_alike = rule in whole and ends[rule, result.row] == {result.outcome}
+            grouped.setdefault((rule if is_alike else result.id, result.outcome), []).append(result)
+    order = {identity: place for place, identity in enumerate(planned)}
+    ordered = sorted(grouped.items(), key=lambda group: min(order[result.id] for result in group[1]))
+    return [
+        _Failing(
+            identity, outcome, tuple(dict.fromkeys(result.row for result in results)), results[0].message
+        )
+        for (identity, outcome), results in ordered
+    ]
 
 
-def _entry(results: list[CaseResult]) -> Expectation:
-    first = results[0]
-    made = Expectation(first.id, first.outcome, REASON)
-    return replace(made, when=replace(made.when, backends=tuple(result.row for result in results)))
-
-
-def _added(text: str, new: Sequence[list[CaseResult]]) -> str:
+def _added(text: str, new: Sequence[_Failing]) -> str:
     added = "".join(map(_written, new))
     return added.replace("\n", "\r\n") if "\r\n" in text else added
 
 
-def _written(results: list[CaseResult]) -> str:
-    first = results[0]
-    said = first.message.strip().splitlines()[:1]
+def _written(one: _Failing) -> str:
+    said = one.message.strip().splitlines()[:1]
     comment = "".join(sign for sign in "".join(said)[:_LONGEST_COMMENT] if sign.isprintable())
     when = tomlkit.inline_table()
-    when["backend"] = [result.row for result in results]
+    when["backend"] = list(one.rows)
     table = tomlkit.table()
-    table.update({"id": first.id, "outcome": str(first.outcome), "reason": REASON, "when": when})
+    table.update({"id": one.id, "outcome": str(one.outcome), "reason": REASON, "when": when})
     heading = f"# {comment}\n" if comment else ""
     return f"\n{heading}[[expected]]\n{table.as_string()}"
 

@@ -10,7 +10,7 @@ from steps_backends import Backend
 
 from ..case import Case
 from ..execution import Result, execute
-from ..outcomes import FAILURES
+from ..outcomes import FAILURES, Outcome
 from ..targets.protocol import Refusal, Target
 from ..vectors.model import Vector, dumped
 from .numbers import Range
@@ -31,14 +31,27 @@ class Finding:
         vector: the example, under an id of its own.
         related: the further inputs that the property looks at.
         result: what became of it.
-        refused: whether the target refused to make the step of every example, so that nothing was searched.
     """
 
     name: str
     vector: Vector
     related: tuple[Vector, ...]
     result: Result
-    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """What became of the examples of a property.
+
+    Attributes:
+        ran: how many the target took.
+        lacking: why it took none: the step that it refuses to make, or declares not to offer; else empty.
+        finding: where the property does not hold; None where nothing was found.
+    """
+
+    ran: int
+    lacking: str = ""
+    finding: Finding | None = None
 
 
 class _Found(AssertionError):  # noqa: N818 - tells Hypothesis that the example is one
@@ -47,8 +60,8 @@ class _Found(AssertionError):  # noqa: N818 - tells Hypothesis that the example 
 
 def search(
     one: Property, backend: Backend, target: Target, *, number: int, examples: int = EXAMPLES
-) -> Finding | None:
-    """Return the smallest example that was found against a property, or None.
+) -> Search:
+    """Look for the smallest example against a property.
 
     Args:
         one: the property.
@@ -57,8 +70,9 @@ def search(
         number: the seed; the same one finds the same.
         examples: how many examples are tried.
     """
-    last: list[tuple[Vector, Result]] = []
-    accepted: set[bool] = set()
+    failed: list[tuple[Vector, Result]] = []
+    ran = 0
+    lacking = ""
 
     @seed(number)
     @settings(
@@ -73,30 +87,37 @@ def search(
     )
     @given(one.vectors(Range.of(backend.declaration)))
     def tried(vector: Vector) -> None:
+        nonlocal ran, lacking
         assume(one.applies(vector))
-        accepted.add(_is_made(vector, target))
         result = tried_once(one, vector, backend, target)
+        if result.outcome is Outcome.UNSUPPORTED or _is_refused(vector, target):
+            lacking = result.message
+        else:
+            ran += 1
         if result.outcome in FAILURES:
-            last[:] = [(vector, result)]
+            failed[:] = [(vector, result)]
             raise _Found
 
     try:
         tried()
     except _Found:
-        vector, result = last[0]
+        vector, result = failed[0]
+        if not ran:
+            # one that refuses every example has no such step; one that refuses some has a fault
+            return Search(0, lacking)
         related = tuple(named(other, one.name) for other in one.related(vector))
-        return Finding(one.name, named(vector, one.name), related, result, refused=accepted == {False})
-    return None
+        return Search(ran, finding=Finding(one.name, named(vector, one.name), related, result))
+    return Search(ran, "" if ran else lacking)
 
 
-def _is_made(vector: Vector, target: Target) -> bool:
+def _is_refused(vector: Vector, target: Target) -> bool:
     try:
         target.make(vector.step)
     except Refusal:
-        return False
-    except Exception:  # noqa: BLE001 - a fault of the target, which running the example tells
         return True
-    return True
+    except Exception:  # noqa: BLE001 - a fault of the target, which running the example tells
+        return False
+    return False
 
 
 def tried_once(one: Property, vector: Vector, backend: Backend, target: Target) -> Result:

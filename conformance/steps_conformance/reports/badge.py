@@ -7,7 +7,13 @@ from ..outcomes import FAILURES, Outcome
 from .model import Report
 from .verdict import Verdict, requirements_with
 
-_COLORS = {"passed": "brightgreen", "declared": "yellowgreen", "failed": "red", "none": "lightgrey"}
+_COLORS = {
+    "passed": "brightgreen",
+    "declared": "yellowgreen",
+    "selection": "blue",
+    "failed": "red",
+    "none": "lightgrey",
+}
 
 
 def badge(report: Report, verdict: Verdict) -> dict[str, Any]:
@@ -36,6 +42,8 @@ def _message(report: Report, verdict: Verdict) -> tuple[str, str]:
         plural = "s" if len(deviating) > 1 else ""
         return f"conformant, {len(deviating)} deviation{plural}", _COLORS["declared"]
     passed = sum(result.outcome is Outcome.PASS for result in results)
+    if report.header.is_of_a_selection:
+        return f"conformant in a selection {passed:,}/{len(results):,}", _COLORS["selection"]
     color = _COLORS["passed"] if passed == len(results) else "green"
     return f"conformant {passed:,}/{len(results):,}", color
 

@@ -38,6 +38,7 @@ LARGEST = 5_000_000
 _LONGEST_TEXT = 8000
 _MOST_FAILURES, _LARGEST_FAILURES = 1000, 2_000_000
 _MOST_DEVIATIONS = 300
+_REASONS_IN_SIGHT = 8
 CASES_OF_A_DEVIATION = 50
 
 
@@ -68,6 +69,7 @@ def render(report: Report, verdict: Verdict) -> str:
         report=said,
         header=said.header,
         verdict=shown(verdict, _LONGEST_TEXT),
+        reasons_in_sight=_REASONS_IN_SIGHT,
         outcomes=outcomes_seen(said),
         meanings=MEANINGS,
         bad=COUNTED_AGAINST,

@@ -18,6 +18,8 @@ from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
 from ..expectations.model import Condition, Expectation
 from ..outcomes import COMPUTED, Outcome
+from ..received import received
+from ..teeth import Teeth
 from .model import CaseResult, Header, Report, RequirementFacts, RowFacts, RowWarning, TargetFacts
 from .verdict import judge
 
@@ -138,16 +140,16 @@ def read(file: Path, *, broken_off: bool = False) -> Report:
     expected: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise MalformedReportError(f"{file.name} is no text in UTF-8: {error}") from error
+        raise MalformedReportError(f"{file} is no text in UTF-8: {error}") from error
     if broken_off:
         text = text[: text.rfind("\n") + 1]
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if report is not None and _is_half(line):
             break
         try:
-            fields = json.loads(line)
+            fields = _object(line)
             record = fields.pop("record")
             if report is None:
                 report = Report(_header(record, fields))
@@ -157,11 +159,20 @@ def read(file: Path, *, broken_off: bool = False) -> Report:
                 if record == "case" and not report.complete:
                     _check_place(report, fields, seen)
                 _add(report, record, fields, expected)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise MalformedReportError(f"{file.name}, line {number}: {error}") from error
+        except KeyError as error:
+            raise MalformedReportError(f"{file}, line {number}: lacks {error.args[0]}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise MalformedReportError(f"{file}, line {number}: {error}") from error
     if report is None:
-        raise MalformedReportError(f"{file.name} is empty")
+        raise MalformedReportError(f"{file} is empty")
     return report
+
+
+def _object(line: str) -> dict[str, Any]:
+    fields = json.loads(line)
+    if not isinstance(fields, dict):
+        raise TypeError(f"must be an object, got {received(fields)}")
+    return fields
 
 
 def _is_half(line: str) -> bool:
@@ -192,8 +203,14 @@ def _header(record: str, fields: dict[str, Any]) -> Header:
     rules = {key: RequirementFacts(**value) for key, value in fields.pop("requirements").items()}
     expectations = tuple(_expectation(one) for one in fields.pop("expectations"))
     allowed = tuple(Allowance(**_tuples(one)) for one in fields.pop("allowances"))
+    teeth = fields.pop("teeth", None)
     return Header(
-        **_tuples(fields), target=target, requirements=rules, expectations=expectations, allowances=allowed
+        **_tuples(fields),
+        target=target,
+        requirements=rules,
+        expectations=expectations,
+        allowances=allowed,
+        teeth=None if teeth is None else Teeth(**teeth),
     )
 
 

@@ -55,7 +55,8 @@ def _facts(report: Report) -> str:
         f"SHA-256 of its sources: `{code(header.target.hash)}`",
         plain(f"suite {header.suite}, Python {header.python}, {header.platform}, started {header.started}"),
         f"SHA-256 of the suite: `{code(header.suite_hash)}`",
-        f"{len(header.planned)} planned cases for {len(header.requirements)} requirements",
+        f"planned: {header.planned_in_words()}",
+        *([header.teeth.sentence] if header.teeth else []),
     ]
     return "\n".join(f"- {fact}" for fact in facts)
 

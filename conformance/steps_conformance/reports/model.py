@@ -8,6 +8,7 @@ from ..accuracy.results import Row, Unmeasured
 from ..allowances import Allowance
 from ..expectations.model import Declared, Expectation, declared
 from ..outcomes import COUNTED_AGAINST, Outcome
+from ..teeth import Teeth
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Header:
         strict: whether a SHOULD counts like a MUST.
         target_option: the value of ``--target``; empty where it is not known.
         suite_hash: SHA-256 of the sources of the suite.
+        suite_cases: how many cases the suite has, from which the planned ones were chosen; 0: not known.
+        teeth: how many planted faults the suite catches; None where that is not known.
     """
 
     suite: str
@@ -80,6 +83,19 @@ class Header:
     strict: bool = False
     target_option: str = ""
     suite_hash: str = ""
+    suite_cases: int = 0
+    teeth: Teeth | None = None
+
+    def planned_in_words(self) -> str:
+        """Return how many cases were planned, of how many there are."""
+        of_all = f" of {self.suite_cases:,}" if self.is_of_a_selection else ""
+        rules = len(self.requirements)
+        return f"{len(self.planned):,}{of_all} cases, for {rules:,} requirement{'s' if rules != 1 else ''}"
+
+    @property
+    def is_of_a_selection(self) -> bool:
+        """Whether the planned cases are fewer than there are."""
+        return len(self.planned) < self.suite_cases
 
 
 @dataclass(frozen=True)
@@ -216,7 +232,4 @@ def _judged(result: CaseResult, made: Declared | None) -> CaseResult:
         return result
     if made.outcome is Outcome.XFAIL:
         return replace(result, outcome=made.outcome)
-    one = made.expectation
-    which = f"every case of {one.id} passes here" if one.is_of_a_requirement else "it passes"
-    text = f"declared as {one.outcome} ({one.reason}), but {which}; remove the entry {one.id} from {one.file}"
-    return replace(result, outcome=made.outcome, message=f"{text}, or narrow its condition")
+    return replace(result, outcome=made.outcome, message=made.why())

@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..outcomes import FAILURES, Outcome
-from .model import Report, RowFacts
+from .model import Header, Report, RowFacts
 from .tables import deviations
+
+_IDS_IN_A_HEADLINE = 6
 
 
 @dataclass(frozen=True)
@@ -41,20 +43,22 @@ def judge(report: Report, *, strict: bool | None = None) -> Verdict:
         return Verdict(2, "no verdict: the run does not show what was asked", doubts)
     unsupported = requirements_with(report, {Outcome.UNSUPPORTED}, ("MUST",))
     deviating = requirements_with(report, {Outcome.XFAIL}, levels)
-    return Verdict(0, _headline(unsupported, deviating), tuple(_notes(report, levels)))
+    return Verdict(0, _headline(report.header, unsupported, deviating), tuple(_notes(report, levels)))
 
 
 def _what_is_wrong(failed: list[str], stale: list[str]) -> str:
-    which = f"{_number(stale, 'declared deviation')} did not happen: {', '.join(stale)}"
+    which = f"{_number(stale, 'declared deviation')} did not happen: {_named(stale)}"
     if not failed:
         return f"not as declared: {which}"
     return f"not conformant: {_number(failed, 'requirement')} not met" + (f"; {which}" if stale else "")
 
 
-def _headline(unsupported: list[str], deviating: list[str]) -> str:
+def _headline(header: Header, unsupported: list[str], deviating: list[str]) -> str:
     headline = "conformant for the declared capabilities" if unsupported else "conformant"
+    if header.is_of_a_selection:
+        headline += " in a selection of the cases"
     if deviating:
-        headline += f" with {_number(deviating, 'declared deviation')}: {', '.join(deviating)}"
+        headline += f" except for {_number(deviating, 'declared deviation')}: {_named(deviating)}"
     if unsupported:
         comma = ";" if deviating else ","
         headline += f"{comma} {_number(unsupported, 'MUST')} not supported in full"
@@ -115,6 +119,12 @@ def _doubts_of_row(report: Report, row: RowFacts) -> Iterator[str]:
     not_run = len(missing) + sum(result.outcome is Outcome.NOTRUN for result in results)
     if not_run:
         yield f"{row.name}: {not_run} of {len(report.header.planned)} planned cases did not run"
+
+
+def _named(found: list[str]) -> str:
+    """Return the first ids; a headline stays one line, and the reasons name them all."""
+    left = len(found) - _IDS_IN_A_HEADLINE
+    return ", ".join(found[:_IDS_IN_A_HEADLINE]) + (f" and {left} more" if left > 0 else "")
 
 
 def _number(found: list[str], noun: str) -> str:

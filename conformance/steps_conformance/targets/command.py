@@ -9,6 +9,7 @@ from typing import Any
 
 from steps_backends import LEAF_DTYPES
 
+from ..received import received
 from .connection import Connection, ProtocolError, TargetEndedError
 from .protocol import Description
 from .provenance import source_hash
@@ -66,7 +67,7 @@ class CommandTarget:
         hello = self._hello()
         lacks = hello.get("lacks", {})
         if not isinstance(lacks, dict) or not all(isinstance(options, dict) for options in lacks.values()):
-            raise ProtocolError(f"lacks must be an object of objects, got {lacks!r}")
+            raise ProtocolError(f"asked to hello: lacks must be an object of objects, got {received(lacks)}")
         steps = tuple(self._names("steps", ())) if "steps" in hello else None
         try:
             return Scope(tuple(self._names("dtypes", LEAF_DTYPES)), steps, lacks, in_process=False)
@@ -81,6 +82,8 @@ class CommandTarget:
     def make(self, description: Description) -> "CommandStep":
         """Return the step of that description."""
         handle = self._asked("make", "step", description=_described(description))
+        if not isinstance(handle, int | str) or isinstance(handle, bool):
+            raise ProtocolError(f"asked to make: step must be a number or a text, got {received(handle)}")
         return CommandStep(self, handle, self._connection.generation)
 
     def init(self, step: "CommandStep", weights: Any) -> Any:
@@ -118,7 +121,7 @@ class CommandTarget:
         """Return whether the step of that description negates."""
         answer = self._asked("negates", "negates", description=_described(description))
         if not isinstance(answer, bool):
-            raise ProtocolError(f"negates must be true or false, got {answer!r} ({type(answer).__name__})")
+            raise ProtocolError(f"asked to negates: negates must be true or false, got {received(answer)}")
         return answer
 
     def check_end_to_end(self, description: Description) -> None:
@@ -129,6 +132,15 @@ class CommandTarget:
         """Return what the step of that description says of itself."""
         answer: Description = self._asked("describe", "description", description=_described(description))
         return answer
+
+    def check_nothing_is_left(self) -> None:
+        """Greet a process that runs once more: a line that nobody asked for comes in place of its answer.
+
+        Raises:
+            ProtocolError: there is such a line.
+        """
+        if self._connection.is_open:
+            self._connection.ask("hello", protocol=PROTOCOL)
 
     def close(self) -> None:
         """End the process."""
@@ -156,15 +168,13 @@ class CommandTarget:
     def _text(self, key: str) -> str:
         value = self._field("hello", self._hello(), key)
         if not isinstance(value, str) or not value:
-            raise ProtocolError(
-                f"asked to hello: {key} must be a text, got {value!r} ({type(value).__name__})"
-            )
+            raise ProtocolError(f"asked to hello: {key} must be a text, got {received(value)}")
         return value
 
     def _names(self, key: str, otherwise: tuple[str, ...]) -> list[str]:
         value = self._hello().get(key, list(otherwise))
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ProtocolError(f"asked to hello: {key} must be a list of texts, got {value!r}")
+            raise ProtocolError(f"asked to hello: {key} must be a list of texts, got {received(value)}")
         return value
 
     def _file(self) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..output_tail import OutputTail
+from ..received import received
 from .protocol import REFUSAL_KINDS, Refusal
 
 LONGEST_LINE = 2**28
@@ -147,14 +148,20 @@ def _parsed(line: bytes, longest: int) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise ProtocolError(f"answered what is no JSON ({error}): {_shown(line)}") from None
+    except RecursionError:
+        raise ProtocolError(f"answered JSON that is nested too deep to be read: {_shown(line)}") from None
 
 
 def _result(answer: Any, asked: int) -> dict[str, Any]:
     """Return the result that an answer holds, or raise what it says instead."""
     if not isinstance(answer, dict):
-        raise ProtocolError(f"must answer an object, got {answer!r} ({type(answer).__name__})")
+        raise ProtocolError(f"must answer an object, got {received(answer)}")
     if answer.get("id") != asked or isinstance(answer.get("id"), bool):
-        raise ProtocolError(f"must answer request {asked}, answered with the id {answer.get('id')!r}")
+        again = type(answer.get("id")) is int and 0 < answer["id"] < asked
+        why = "; a request has one answer, and this one has had its own" if again else ""
+        raise ProtocolError(
+            f"must answer request {asked}, answered with the id {received(answer.get('id'))}{why}"
+        )
     (kind, *more) = [key for key in answer if key != "id"] or [""]
     content = answer.get(kind)
     if more or kind not in ("result", "refused", "error") or not isinstance(content, dict):
@@ -166,12 +173,12 @@ def _result(answer: Any, asked: int) -> dict[str, Any]:
         return content
     message = content.get("message")
     if not isinstance(message, str):
-        raise ProtocolError(f"{kind}.message must be a text, got {message!r} ({type(message).__name__})")
+        raise ProtocolError(f"{kind}.message must be a text, got {received(message)}")
     if kind == "error":
         raise TargetFaultError(message)
     if content.get("kind") not in REFUSAL_KINDS:
         known = ", ".join(REFUSAL_KINDS)
-        raise ProtocolError(f"refused.kind must be one of {known}, got {content.get('kind')!r}")
+        raise ProtocolError(f"refused.kind must be one of {known}, got {received(content.get('kind'))}")
     raise Refusal(content["kind"], message)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .checking import checked_step
 from .protocol import Description, NotExpressible, Target, TargetStep
 
 
@@ -32,7 +33,7 @@ class DeclaringTarget:
             Refusal: it refuses.
         """
         try:
-            step = self._target.make(description)
+            step = checked_step(self._target.make(description))
         except NotExpressible as declaration:
             reason = str(declaration) or "no reason given"
             raise NotDeclaredError(f"{self._target.name} cannot express this: {reason}") from None

@@ -22,6 +22,15 @@ CAPABILITIES = {
 }
 """The closed set of optional capabilities, each with its meaning."""
 
+OPTIONAL_METHODS = {
+    "apply_updates": ("apply_updates",),
+    "state_files": ("save_state", "load_state"),
+    "negates": ("negates",),
+    "check_end_to_end": ("check_end_to_end",),
+    "describe": ("describe",),
+}
+"""By capability, the methods that a target has which claims it; OptionalMethods says what they do."""
+
 REFUSAL_KINDS = ("ValueError", "TypeError", "KeyError")
 
 

@@ -2,28 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from steps_backends import LEAF_DTYPES
 
 from .protocol import Description, Target
+from .specified import CHOICES, OPTIONS, is_option
 
-SPECIFIED_STEPS = (
-    "AdamStep",
-    "CenteringStep",
-    "ChainedStep",
-    "ConstraintStep",
-    "CustomStep",
-    "GradientClippingStep",
-    "MaskedStep",
-    "MomentumStep",
-    "MonitorStep",
-    "RMSPropStep",
-    "SGDStep",
-    "ScalingStep",
-    "SkipNonFiniteStep",
-    "WeightDecayStep",
-)
+SPECIFIED_STEPS = tuple(OPTIONS)
 """The steps that requirements speak of. A name outside is a mistake that the target has to refuse."""
 
 
@@ -55,16 +42,21 @@ class Scope:
     def __post_init__(self) -> None:
         _check_names("dtypes", self.dtypes, LEAF_DTYPES)
         _check_names("steps", self.steps or (), SPECIFIED_STEPS)
+        if not isinstance(self.lacks, Mapping):
+            raise TypeError(
+                f"lacks must be a dict of steps, got {self.lacks!r} ({type(self.lacks).__name__})"
+            )
         _check_names("lacks", self.lacks, self.steps or SPECIFIED_STEPS)
         if "float32" not in self.dtypes:
             raise ValueError(f"dtypes must contain float32, got {', '.join(self.dtypes) or 'none'}")
         for step, options in self.lacks.items():
+            if not isinstance(options, Mapping):
+                raise TypeError(
+                    f"lacks.{step} must be a dict of options, such as {{'variant': ['global'], "
+                    f"'unit_axis': True}}, got {options!r} ({type(options).__name__})"
+                )
             for option, values in options.items():
-                if values is not True and not (isinstance(values, (list, tuple)) and values):
-                    raise ValueError(
-                        f"lacks.{step}.{option} must be true or a list of the values that are lacking, "
-                        f"got {values!r} ({type(values).__name__})"
-                    )
+                _check_lacking(step, option, values)
 
     def lacking(self, dtypes: Iterable[str], *, in_process: bool) -> str | None:
         """Return what the target does not offer of what a case declares to need, in words, or None."""
@@ -111,8 +103,40 @@ def _steps_in(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _check_names(field_name: str, given: Iterable[str], known: Iterable[str]) -> None:
-    unknown = [name for name in given if name not in known]
+    names = tuple(known)
+    unknown = [str(name) for name in given if name not in names]
     if unknown:
         raise ValueError(
-            f"{field_name} must come from {', '.join(known)}, got {', '.join(map(str, unknown))}"
+            f"{field_name} must come from {', '.join(names)}, got {', '.join(unknown)}"
+            f"{_meant(unknown[0], names)}"
         )
+
+
+def _check_lacking(step: str, option: Any, values: Any) -> None:
+    place = f"lacks.{step}"
+    if not isinstance(option, str) or not is_option(step, option):
+        slots = " and the slots step1, step2 and so on" if step == "ChainedStep" else ""
+        raise ValueError(
+            f"{place}: there is no option {option!r} ({type(option).__name__}) of {step}; "
+            f"its options are {', '.join(OPTIONS[step])}{slots}{_meant(str(option), OPTIONS[step])}"
+        )
+    if values is True:
+        return
+    if not (isinstance(values, (list, tuple)) and values):
+        raise ValueError(
+            f"{place}.{option} must be true or a list of the values that are lacking, "
+            f"got {values!r} ({type(values).__name__})"
+        )
+    choices = CHOICES.get((step, option), ())
+    for value in values if choices else ():
+        if value not in choices:
+            texts = [choice for choice in choices if choice is not None]
+            raise ValueError(
+                f"{place}.{option}: there is no value {value!r} ({type(value).__name__}); "
+                f"there are {', '.join(texts)}{_meant(str(value), texts)}"
+            )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

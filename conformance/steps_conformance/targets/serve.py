@@ -19,6 +19,8 @@ from steps_backends import Backend, HostArray
 
 from ..containers import mapped
 from ..loading import load_backend, load_target
+from ..one_process import ThisProcess, work_and_leave
+from .checking import checked_result, checked_step
 from .protocol import Refusal, Target, TargetStep
 from .scope import scope_of
 from .wire import METHODS, PROTOCOL, decoded, encoded
@@ -46,8 +48,11 @@ class Server:
 
     def serve(self, requests: Iterable[bytes], answers: BinaryIO) -> None:
         """Answer one request after the other, until there is none."""
+        process = ThisProcess()
         for line in requests:
-            answers.write(json.dumps(self.answer(line), allow_nan=False).encode() + b"\n")
+            answer = self.answer(line)
+            process.end_if_forked()
+            answers.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
             answers.flush()
 
     def answer(self, line: bytes) -> Answer:
@@ -89,7 +94,7 @@ class Server:
         return greeting if expectations is None else {**greeting, "expectations": os.fspath(expectations)}
 
     def _make(self, request: Request) -> Answer:
-        step = self.target.make(request["description"])
+        step = checked_step(self.target.make(request["description"]))
         self._steps.append(_Served(step.init, step.apply, step))
         return {"step": len(self._steps) - 1}
 
@@ -99,7 +104,7 @@ class Server:
 
     def _apply(self, request: Request) -> Answer:
         trees = [self._made(request, key) for key in ("gradients", "weights", "state")]
-        processed, state = self.backend.call(self._step(request).apply, *trees)
+        processed, state = checked_result(self.backend.call(self._step(request).apply, *trees))
         return {"gradients": self._read(processed, "gradients"), "state": self._read(state, "state")}
 
     def _apply_updates(self, request: Request) -> Answer:
@@ -180,7 +185,7 @@ def main(
     # neither the target nor a library that it loads may read requests or write answers
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(sys.stderr.fileno(), 1)
-    Server(load_target(target), load_backend(backend)).serve(requests, answers)
+    work_and_leave(lambda: Server(load_target(target), load_backend(backend)).serve(requests, answers))
 
 
 if __name__ == "__main__":

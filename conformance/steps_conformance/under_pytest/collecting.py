@@ -13,9 +13,11 @@ from ..case import Case, load_cases
 from ..expectations.files import ExpectationError, load_expectations
 from ..expectations.model import Expectation
 from ..expectations.resolving import resolved
-from ..loading import load_attribute, load_backend
+from ..loading import is_command, load_backend, load_target
 from ..plan import SelectionError, selected
 from ..requirements import Requirement, load_requirements
+from ..targets.command import CommandTarget
+from ..targets.host_row import HOST
 from ..targets.protocol import Target
 from .item import CaseItem
 
@@ -45,7 +47,7 @@ class Suite(pytest.Collector):
     def collect(self) -> Iterator[pytest.Collector]:
         """Yield a node for each backend; one that was not named, and cannot run, is there and says so."""
         options = self.config.option
-        rows, named = _rows(options.steps_backend), set(options.steps_backend)
+        rows, named = _rows(options.steps_target, options.steps_backend), set(options.steps_backend)
         asked = _asked(options, rows)
         for row in rows:
             yield BackendNode.from_parent(
@@ -85,6 +87,8 @@ class BackendNode(pytest.Collector):
             yield CaseItem.from_parent(
                 self,
                 name=case.id,
+                # as a text, in which pytest finds the part in brackets: --lf compares with what it read
+                nodeid=f"{self.nodeid}::{case.id}",
                 case=case,
                 rule=self._asked.requirements[case.requirement],
                 backend=backend,
@@ -127,7 +131,32 @@ def provenance(reference: str) -> str:
         return str(error)
 
 
-def _rows(given: list[str]) -> list[str]:
+_LOADED: dict[str, Target] = {}
+
+
+def _loaded(reference: str) -> Target:
+    """Return the target; it is loaded, or started where it is a command, once a run."""
+    if reference not in _LOADED:
+        _LOADED[reference] = load_target(reference)
+    return _LOADED[reference]
+
+
+def close_targets() -> None:
+    """End the process of a target that is a command."""
+    while _LOADED:
+        _, target = _LOADED.popitem()
+        if isinstance(target, CommandTarget):
+            target.close()
+
+
+def _rows(reference: str, given: list[str]) -> list[str]:
+    if is_command(reference):
+        if given:
+            raise pytest.Collector.CollectError(
+                f"a command gets values, not arrays of a library, so it runs on the row {HOST} alone, "
+                f"got --backend {given[0]}; leave --backend out"
+            )
+        return [HOST]
     known = steps_backends.names()
     for name in given:
         if name not in known and name != "all" and ":" not in name:
@@ -154,7 +183,7 @@ def _asked(options: Any, rows: list[str]) -> Asked:
 
 def _target(reference: str) -> Target:
     try:
-        target: Target = load_attribute(reference)
+        target = _loaded(reference)
         _ = target.name, target.version, target.capabilities
     except Exception as error:
         text = f"target {reference} did not start: {type(error).__name__}: {error}"

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
+from ..expectations.model import Expectation, declared
 from ..outcomes import FAILURES, Outcome
 from .item import PROPERTY
-
-Entry = tuple[str, str, str]
-"""Backend, file and id of an expectation for a requirement."""
 
 
 class Ending:
@@ -54,20 +52,19 @@ class Ending:
                 yield f"SHOULD is not met: {fact['id']} on {fact['row']}"
 
     def _stale(self) -> Iterator[str]:
-        found: dict[Entry, dict[str, str]] = {}
-        entries: dict[Entry, dict[str, Any]] = {}
+        found: dict[str, dict[str, Outcome]] = {}
+        entries: dict[str, dict[str, Expectation]] = {}
         for fact in self._facts:
+            found.setdefault(fact["row"], {})[fact["id"]] = Outcome(fact["outcome"])
             for entry in fact["entries"]:
-                key = fact["row"], entry["file"], entry["id"]
-                found.setdefault(key, {})[fact["id"]] = fact["outcome"]
-                entries[key] = entry
-        for key, outcomes in found.items():
-            supported = [outcome for outcome in outcomes.values() if outcome != Outcome.UNSUPPORTED]
-            whole = set(outcomes) == set(entries[key]["cases"])
-            if whole and supported and all(outcome == Outcome.PASS for outcome in supported):
-                row, file, identity = key
-                yield (
-                    f"{Outcome.XPASS}: {identity} is declared as {entries[key]['outcome']} "
-                    f"({entries[key]['reason']}), but every case of it passes on {row}; "
-                    f"remove the entry from {file}, or narrow its condition"
-                )
+                fields = {**entry, "outcome": Outcome(entry["outcome"]), "cases": tuple(entry["cases"])}
+                entries.setdefault(fact["row"], {})[json.dumps(entry)] = Expectation(**fields)
+        for row, expectations in entries.items():
+            stale = {
+                made.why(): made.expectation
+                for made in declared(found[row], expectations.values()).values()
+                # of a case alone, its item has failed
+                if made.outcome is Outcome.XPASS and made.expectation.is_of_a_requirement
+            }
+            for why, one in stale.items():
+                yield f"{Outcome.XPASS}: {one.id} on {row}: {why}"

@@ -7,10 +7,19 @@ from .making import MAKERS
 from .model import dumped
 from .reports import with_sources
 
+_SCHEMA = "schema.json"
+
 
 def folder() -> Path:
     """Return where the shipped files lie."""
     return Path(str(resources.files(__package__))) / "data"
+
+
+def files_in(place: Path) -> list[Path]:
+    """Return the files of vectors in a folder; of a file, itself."""
+    if not place.is_dir():
+        return [place]
+    return sorted(file for file in place.glob("*.json") if file.name != _SCHEMA)
 
 
 def made_files() -> dict[str, str]:
@@ -34,7 +43,7 @@ def write_files() -> list[str]:
 def differing_files() -> list[str]:
     """Return the names of files that are missing, left over, or differ in any byte from what is made."""
     made = made_files()
-    there = {file.name for file in folder().glob("*.json")} - {"schema.json"}
+    there = {file.name for file in files_in(folder())}
     return sorted(
         name
         for name in made.keys() | there

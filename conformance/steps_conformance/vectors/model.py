@@ -10,6 +10,7 @@ from typing import Any
 
 from steps_backends import LEAF_DTYPES, HostArray
 
+from ..received import received
 from ..targets.protocol import Description
 from .encoding import Json, decoded_array, decoded_tree, encoded_array, encoded_tree
 from .numbers import number_of, text_of
@@ -110,20 +111,30 @@ def read_vectors(file: Path) -> list[Vector]:
         MalformedVectorsError: it cannot be read, is of another format, or breaks its form.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise MalformedVectorsError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise MalformedVectorsError(f"{file} cannot be read as JSON: {error}") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         raise MalformedVectorsError(
-            f'{file} must have "format": "{FORMAT}", got {found!r} ({type(found).__name__}); '
+            f'{file} must have "format": "{FORMAT}", got {received(found)}; '
             "vectors/data/schema.json describes the form"
         )
+    listed = content.get("vectors")
+    if not isinstance(listed, list):
+        raise MalformedVectorsError(f"{file}: vectors must be a list, got {received(listed)}")
+    return [_decoded_of(file, place, data) for place, data in enumerate(listed, start=1)]
+
+
+def _decoded_of(file: Path, place: int, data: Json) -> Vector:
     try:
-        return [_decoded(data) for data in content["vectors"]]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return _decoded(data)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        name = f" ({data['id']})" if isinstance(data, dict) and "id" in data else ""
         raise MalformedVectorsError(
-            f"{file} breaks the form of vectors: {type(error).__name__}: {error}; "
+            f"{file}, vector {place}{name} breaks the form of vectors: {type(error).__name__}: {error}; "
             "vectors/data/schema.json describes it"
         ) from None
 

@@ -3,7 +3,9 @@
 import ctypes
 import os
 import sys
+import threading
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +50,17 @@ def _half_a_line() -> None:
     os._exit(0)
 
 
+def _forks() -> None:
+    with warnings.catch_warnings():
+        # newer Pythons warn of a fork where there are threads
+        warnings.simplefilter("ignore")
+        os.fork()
+
+
+def _leaves_a_thread() -> None:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+
+
 def _garbage() -> None:
     sys.stdout.write("progress: 50 %\n")
     sys.stdout.flush()
@@ -61,6 +74,8 @@ WAYS = {
     "floods": _floods,
     "floods-and-exits": _floods_and_exits,
     "half-a-line": _half_a_line,
+    "forks": _forks,
+    "leaves-a-thread": _leaves_a_thread,
     "garbage": _garbage,
     "none": lambda: None,
 }

@@ -5,7 +5,10 @@ from steps_conformance.case import case
 from steps_conformance.compare import same_bits
 from steps_conformance.run import Run
 
-WAYS = ("exits", "segfaults", "hangs", "eats-memory", "floods", "floods-and-exits", "half-a-line", "garbage")
+WAYS = (
+    *("exits", "segfaults", "hangs", "eats-memory", "floods", "floods-and-exits", "half-a-line", "garbage"),
+    *("forks", "leaves-a-thread"),
+)
 
 
 @case("VIOLENT-WAY-001", each={"way": WAYS})

@@ -1,0 +1,1 @@
+"""Planted faults: wrong copies of the implementation, each of which the suite must catch."""

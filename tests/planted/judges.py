@@ -1,0 +1,132 @@
+"""Who judges the judges: mutants of the suite's oracle and comparers, each of which must fail a test.
+
+A case is worth what its expected values and comparisons are worth. So each formula of the oracle is checked
+by identities and second derivations, and each comparer by inputs that it must refuse; and those checks are
+tried here, on every small change of what they check: ``python -m planted.judges``.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Annotated
+
+import pytest
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .equivalent import load_explained
+from .fate import Fate, Score
+from .isolated import Ended, allow_seconds, isolated
+from .loading import Finder, Source, finding, source_of
+from .mutants import Mutant, mutants_of
+
+LIST = Path(__file__).with_name("judges.toml")
+
+_TESTS = Path(__file__).parents[1] / "conformance"
+_SECONDS = 30.0
+
+# By module of the suite the tests that check it; or topics, whose cases must then fail on the implementation
+# as it is: a second derivation.
+CHECKED_BY = {
+    "compare": ("test_compare.py",),
+    "ulps": ("test_compare.py",),
+    "oracle.adam": ("test_oracle_steps.py",),
+    "oracle.centering": ("test_oracle_clipping.py",),
+    "oracle.clipping": ("test_oracle_clipping.py",),
+    "oracle.constraint": ("test_oracle_clipping.py",),
+    "oracle.exact": ("test_oracle_clipping.py", "test_oracle_steps.py"),
+    "oracle.graphs": ("operations", "custom"),
+    "oracle.momentum": ("test_oracle_steps.py",),
+    "oracle.rmsprop": ("test_oracle_steps.py",),
+    "oracle.schedules": ("test_oracle_schedules.py", "test_oracle_steps.py"),
+    "oracle.sequences": ("test_oracle_steps.py",),
+    "oracle.units": ("test_oracle_clipping.py",),
+}
+
+
+class ChecksFailError(Exception):
+    """The tests fail on the suite as it is."""
+
+
+def score(source: Source, module: str) -> Score:
+    """Return what becomes of the mutants of one module.
+
+    Raises:
+        ChecksFailError: its tests fail without any mutant.
+    """
+    files, explained, found = CHECKED_BY[module], load_explained(LIST), Score(module)
+    if not _outcome(source, module, source.code(module), files).survives:
+        raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(files)}")
+    mutants = mutants_of(source, module)
+    explained.check_known(mutants, [module])
+    for mutant in mutants:
+        found.mutants += 1
+        reason = explained.reason_for(mutant, is_executed=True)
+        if reason is not None:
+            found.explained[reason.kind] += 1
+            continue
+        fate = _outcome(source, module, mutant.code(source), files)
+        found.seconds += fate.seconds
+        found.noticed += not fate.survives
+        found.out_of_time += fate.by == "time"
+        found.survivors += [mutant] * fate.survives
+    return found
+
+
+def _outcome(source: Source, module: str, code: CodeType, files: Sequence[str]) -> Fate:
+    started = time.perf_counter()
+    answer = isolated(lambda: _failing_test(source, module, code, files))
+    by = answer
+    if isinstance(answer, Ended):
+        by = "time" if answer.signal == "SIGALRM" else "the end of the process"
+    return Fate(by, len(files), time.perf_counter() - started)
+
+
+def _failing_test(source: Source, module: str, code: CodeType, files: Sequence[str]) -> str:
+    """Return which check fails with another module in the place of one; nothing where all pass."""
+    allow_seconds(_SECONDS)
+    with finding(Finder(source.package, source, {module: code})):
+        if not files[0].endswith(".py"):
+            return _failing_case(files)
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", *(str(_TESTS / file) for file in files)]
+        ended = pytest.main(arguments)
+    return "" if ended == pytest.ExitCode.OK else str(ended)
+
+
+def _failing_case(topics: Sequence[str]) -> str:
+    """Return the first case of some topics that does not hold on NumPy; the suite is imported here."""
+    import steps_backends
+    from steps_conformance.case import load_cases
+    from steps_conformance.execution import execute
+    from steps_conformance.outcomes import FAILURES
+    from steps_conformance.targets.steps_core import target
+
+    backend = steps_backends.get("numpy")
+    of_topics = [case for case in load_cases().values() if case.topic in topics]
+    failing = (case.id for case in of_topics if execute(case, backend, target).outcome in FAILURES)
+    return next(failing, "")
+
+
+def main(module: Annotated[list[str] | None, typer.Option(help="This module only.")] = None) -> None:
+    """Try the checks of the oracle and of the comparers; exit code 1 where a mutant survives."""
+    source, output, survivors = source_of("steps_conformance"), Console(), list[Mutant]()
+    table = Table("module", "checked by", title="Judges")
+    for name in ("mutants", "noticed", "explained", "survivors", "time"):
+        table.add_column(name, justify="right")
+    for name in module or CHECKED_BY:
+        found = score(source, name)
+        survivors += found.survivors
+        counts = (found.mutants, found.noticed, sum(found.explained.values()), len(found.survivors))
+        table.add_row(name, ", ".join(CHECKED_BY[name]), *map(str, counts), f"{found.seconds:.0f} s")
+    output.print(table)
+    for mutant in survivors:
+        output.print(f"survives: {mutant.identity} (line {mutant.line})", markup=False, soft_wrap=True)
+    raise typer.Exit(1 if survivors else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)
