@@ -8,7 +8,7 @@ from .host import HostArray, host_array
 from .protocol import Backend, HostReadError, Probe
 
 # None of these imports its library before a row is used.
-_MODULES = ("numpy", "torch", "jax", "array_api_strict", "cupy")
+_MODULES = ("numpy", "torch", "torch_dtensor", "jax", "array_api_strict", "cupy")
 
 
 def _rows() -> dict[str, Backend]:

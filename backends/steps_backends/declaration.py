@@ -16,6 +16,7 @@ TRAITS = {
     "sees_reads": "it can run a function so that reading a value on the host, and waiting for it, is seen",
     "two_devices": "it has a second device, and can count what moves between the two",
     "sharded": "arrays lie in parts on several devices or in processes, and what these send is counted",
+    "two_processes": "each case runs in two processes at once, which hold parts of the arrays",
     "compiles": "it can compile a function as one graph",
     "batches": "it can make a function of one tree into one of a batch of trees",
     "differentiates": "it can give the derivative of a function of a tree",

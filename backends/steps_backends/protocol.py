@@ -112,6 +112,26 @@ class Sharded(Protocol):
         ...
 
 
+class TwoProcesses(Protocol):
+    """What a backend with the trait ``two_processes`` has beyond; it can be used once both have joined."""
+
+    def join(self, folder: str, rank: int) -> None:
+        """Meet the other process, which is told the same folder and the other rank, 0 or 1."""
+        ...
+
+    def meet_again(self) -> None:
+        """Start the talk of the two afresh, whatever one of them has missed; both call this."""
+        ...
+
+    def exchange(self, text: str) -> list[str]:
+        """Return what both say, that of rank 0 first.
+
+        Raises:
+            RuntimeError: the other one does not answer.
+        """
+        ...
+
+
 class Transforms(Protocol):
     """What a backend has beyond, each for its trait: compiles, batches, differentiates, scans."""
 

@@ -23,6 +23,7 @@ from .loading import load_backend, load_target
 from .memory import limit_memory
 from .one_process import work_and_leave
 from .outcomes import FAILURES, Outcome
+from .ranks import TRAIT, TwoProcesses
 from .targets.command import CommandTarget
 from .targets.connection import ProtocolError, TargetEndedError, TargetFaultError
 from .targets.copy import other_copies
@@ -45,6 +46,8 @@ class Order:
         ids: the cases to run, in this order.
         memory: limit of the process's memory in MiB; None for no limit.
         restarts: how often the process of a target that is a command is started again.
+        rank: 1 for the second process of a row that needs two.
+        folder: a folder for files of its own; two processes meet there.
     """
 
     target: str | None = None
@@ -53,6 +56,8 @@ class Order:
     ids: tuple[str, ...] = ()
     memory: int | None = None
     restarts: int = 10
+    rank: int = 0
+    folder: str = ""
 
 
 def main(order_file: str, journal_file: str) -> None:
@@ -94,9 +99,14 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     """Look at backend and target, and run the cases; stop at the first thing that is missing."""
     backend: Any = None
     target: Any = None
+    both: TwoProcesses | None = None
     loaded_at_start: list[str] = []
     if order.backend is not None:
         backend = _found(journal, "backend", load_backend, order.backend)
+        if backend and TRAIT in backend.declaration.traits:
+            both = _found(journal, "second process", partial(TwoProcesses, order=order), backend)
+            if both is None:
+                return
         probe = _journaled(journal, "probe", _probe_facts, backend) if backend else None
         if probe is None or not probe["runs"]:
             return
@@ -106,9 +116,12 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
             return
         loaded_at_start = other_copies(target.path)
     cases = load_cases(order.cases) if order.ids else {}
+    run_case = partial(execute, backend=backend, target=target)
+    if both is not None:
+        run_case = partial(both.execute, target=target)
     for place, identity in enumerate(order.ids, start=1):
         journal.write("start", id=identity)
-        result = execute(cases[identity], backend, target) if identity in cases else _GONE
+        result = run_case(cases[identity]) if identity in cases else _GONE
         if place == len(order.ids) and isinstance(target, CommandTarget):
             result = _with_what_is_left(target, result)
         journal.write("end", id=identity, **asdict(result))

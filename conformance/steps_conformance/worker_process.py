@@ -65,7 +65,9 @@ class WorkerProcess:
         """Start the process and yield its events until it ends; it is killed where it takes too long."""
         self.folder.mkdir(parents=True)
         order, journal = (self.folder / name for name in ("order.json", "journal.jsonl"))
-        limited = replace(self.order, memory=self.limits.memory, restarts=self.limits.restarts)
+        limited = replace(
+            self.order, memory=self.limits.memory, restarts=self.limits.restarts, folder=str(self.folder)
+        )
         order.write_text(json.dumps(asdict(limited)), encoding="utf-8")
         # -P: the current folder must not shadow what is installed
         command = [sys.executable, "-P", "-m", "steps_conformance.worker", str(order), str(journal)]

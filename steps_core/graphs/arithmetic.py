@@ -6,6 +6,7 @@ from typing import Any
 
 from ..namespaces import Array, Namespace
 from ..numerics.norms import safe_sqrt
+from ..shards import is_sharded, on_local_part
 
 _FAR = 100  # beyond 2^100, or below 2^-100, a library's rounded reciprocal may leave the format
 _SHIFT = 2.0**64
@@ -74,6 +75,8 @@ def power(xp: Namespace, x: Any, y: Any) -> Array:
 def signum(xp: Namespace, x: Array) -> Array:
     """Return -1, 0 or 1, x / |x| of a complex element; 0 keeps its sign, NaN stays."""
     if xp.isdtype(x.dtype, "complex floating"):
+        if is_sharded(x):
+            return on_local_part(x, lambda part: [xp.sign(part)])[0]
         return xp.sign(x)
     one = xp.ones_like(x)
     # x * 0.0, not x: its derivative is 0 as everywhere else.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..namespaces import Array, Namespace
-from ..shards import is_sharded, summed_axes
+from ..shards import is_sharded, on_local_part, summed_axes
 from .formats import FloatFormat, format_of
 from .sums import BLOCK, sum_of_all, sum_over
 
@@ -34,6 +34,8 @@ class ScaledNorm(NamedTuple):
 def real_parts(xp: Namespace, x: Array) -> tuple[Array, ...]:
     """Return the real arrays whose squares add up to |x|^2."""
     if xp.isdtype(x.dtype, "complex floating"):
+        if is_sharded(x):
+            return tuple(on_local_part(x, lambda part: real_parts(xp, part)))
         return xp.real(x), xp.imag(x)
     return (x,)
 

@@ -24,7 +24,7 @@ def backend(request):
 def test_there_are_the_required_rows():
     required = {
         *("numpy", "numpy-readonly", "torch", "torch-cuda", "jax", "jax-jit", "jax-x64", "cupy"),
-        *("jax-sharded", "jax-cuda"),
+        *("jax-sharded", "jax-cuda", "torch-dtensor"),
         *("array-api-strict", "array-api-strict-device1", "array-api-strict-minimal"),
     }
 
