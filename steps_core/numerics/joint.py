@@ -5,7 +5,7 @@ from typing import Any
 
 from ..namespaces import Array, Namespace, astype, computed_once, device_of, dtype_name, to_device
 from .formats import FLOAT64, format_of, is_complex_name
-from .norms import ScaledNorm, SquareSums, add_square_sums, leaf_square_sums, scaled_norm
+from .norms import ScaledNorm, add_square_sums, joint_square_sums, scaled_norm
 
 
 def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
@@ -17,14 +17,14 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
         leaves: at least one widened array.
     """
     needs_float64 = any(format_of(leaf) is FLOAT64 for leaf in leaves)
-    by_device: dict[Any, list[SquareSums]] = {}
+    by_device: dict[Any, list[Array]] = {}
     for leaf in leaves:
-        sums = leaf_square_sums(xp, _in_float64(xp, leaf) if needs_float64 else leaf)
-        by_device.setdefault(device_of(leaf), []).append(sums)
+        by_device.setdefault(device_of(leaf), []).append(leaf)
     home = device_of(leaves[0])
     totals = []
-    for device, sums_on_device in by_device.items():
-        total = add_square_sums(xp, sums_on_device)
+    for device, leaves_on_device in by_device.items():
+        wide = (_in_float64(xp, leaf) if needs_float64 else leaf for leaf in leaves_on_device)
+        total = joint_square_sums(xp, wide)
         totals.append(total if device == home else moved(total, home))
     return computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
 

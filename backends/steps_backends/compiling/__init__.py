@@ -1,0 +1,1 @@
+"""Running steps fast: tracing, fusing, and an executor for each library."""

@@ -1,0 +1,101 @@
+"""`compile`: a step that is traced once and then run in the fastest way its library has."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .numpy_runner import NumpyRunner
+from .packages import module_of, package_of
+
+_DONATABLE = ("gradients", "state")
+
+Runner = Callable[[Any, Any, Any], Any]
+
+
+class CompiledStep:
+    """A step with the same contract and the same state as the one it runs.
+
+    Attributes:
+        step: the step that it runs.
+        donate: the arguments whose memory a call may write to.
+    """
+
+    def __init__(self, step: Any, donate: frozenset[str]) -> None:
+        self.step = step
+        self.donate = donate
+        self._package = package_of(step)
+        self._runners: dict[str, Runner] = {}
+        self._told: set[str] = set()
+
+    def __repr__(self) -> str:
+        donate = f", donate={tuple(sorted(self.donate))}" if self.donate else ""
+        return f"compile({self.step!r}{donate})"
+
+    @property
+    def negates(self) -> bool:
+        """As the step."""
+        return bool(self.step.negates)
+
+    @property
+    def needs_weights(self) -> bool:
+        """As the step."""
+        return bool(getattr(self.step, "needs_weights", False))
+
+    @property
+    def constrains(self) -> bool:
+        """As the step."""
+        return bool(getattr(self.step, "constrains", False))
+
+    def init(self, weights: Any) -> Any:
+        """Return the step's first state for these weights."""
+        return self.step.init(weights)
+
+    def describe(self) -> Any:
+        """Return the description of the step: how it is run is no part of it."""
+        return self.step.describe()
+
+    def __call__(self, gradients: Any, weights: Any = None, state: Any = None, **options: Any) -> Any:
+        """Return the processed gradients and the new state, as the step does.
+
+        Args:
+            gradients, weights, state: as the step takes them.
+            options: what else it takes; then the step itself is called.
+        """
+        if options or self._package is None:
+            return self.step(gradients, weights, state, **options)
+        runner = self._runner(gradients)
+        return self.step(gradients, weights, state) if runner is None else runner(gradients, weights, state)
+
+    def _runner(self, gradients: Any) -> Runner | None:
+        assert self._package is not None
+        namespaces = module_of(self._package, "namespaces")
+        try:
+            leaves, _ = module_of(self._package, "trees").flatten(gradients)
+            xp = next((xp for leaf in leaves if (xp := namespaces.namespace_of(leaf)) is not None), None)
+        except Exception:  # noqa: BLE001  # The plain call tells what is wrong with the gradients.
+            return None
+        if xp is None:
+            return None
+        library = namespaces.library_name(xp)
+        if library == "numpy":
+            if library not in self._runners:
+                self._runners[library] = NumpyRunner(self.step, self._package, self.donate, self._tell)
+            return self._runners[library]
+        self._tell(f"{library} has no compiled form here")
+        return None
+
+    def _tell(self, reason: str) -> None:
+        """Warn, once for each reason, that the step runs plainly."""
+        if reason not in self._told:
+            self._told.add(reason)
+            warnings.warn(
+                f"{type(self.step).__name__} runs as it is, not compiled, because {reason}; "
+                "its results are the same",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def compile(step: Any, donate: Iterable[str] = ()) -> CompiledStep:  # noqa: A001
+    """Return a step that gives the same results from the same state, faster."""
+    return CompiledStep(step, frozenset(donate))
