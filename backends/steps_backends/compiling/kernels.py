@@ -5,7 +5,7 @@ call: a clip that keeps its norm, a factor of 1. No bit of a result depends on i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -61,7 +61,6 @@ class Kernel:
         parts: the dtypes of what is broadcast, and along which axes that has length 1.
         stored: what is written, with its dtype.
         summed: what squares are summed of, with its dtype.
-        is_flat: whether all arrays may be taken as one row of elements.
     """
 
     operations: tuple[Operation, ...]
@@ -73,6 +72,7 @@ class Kernel:
 
     @property
     def is_flat(self) -> bool:
+        """Whether all arrays may be taken as one row of elements."""
         return not self.parts
 
 
@@ -119,15 +119,20 @@ def _lengths_of_one(array: TracedArray, rank: int) -> tuple[bool, ...]:
 Fact = Any  # True, False; 1 for exactly 1; 0 for +0; "+" for above 0; None: nothing
 
 
-def fact_of(value: Any) -> Fact:
-    """Return what may be known of a number."""
-    if value.dtype.kind == "b":
-        return bool(value)
-    if value.dtype.kind != "f":
-        return None
+def fact_function(dtype: str) -> Callable[[Any], Fact]:
+    """Return what tells what may be known of a number of this dtype."""
+    kind = dtype[1]
+    return bool if kind == "b" else _fact_of_real if kind == "f" else _no_fact
+
+
+def _fact_of_real(value: Any) -> Fact:
     if value > 0:
         return 1 if value == 1 else "+"
     return 0 if value == 0 and math.copysign(1.0, value) > 0 else None
+
+
+def _no_fact(value: Any) -> Fact:
+    return None
 
 
 @lru_cache(maxsize=1024)

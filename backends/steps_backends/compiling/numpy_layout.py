@@ -62,12 +62,13 @@ class Layout:
         first: dict[int, Source] = {}
         for result in results:
             first.setdefault(id(result.node), result.place)
+        self._first = first
         self.packed: list[Packed] = []
         self.alone: list[Result] = []
         members_of: dict[Key, tuple[TracedArray, ...]] = {}
         for result in results:
             task, members = self._writers.get(id(result.node), (None, ()))
-            if task is not None and task.is_packed and first[id(result.node)] == result.place:
+            if task is not None and task.is_packed and self.is_first(result):
                 members_of[key_of(members)] = members
             else:
                 self.alone.append(result)
@@ -98,6 +99,10 @@ class Layout:
         task, _ = self._writers.get(id(node), (None, ()))
         return task is not None and not task.is_packed
 
+    def is_first(self, result: Result) -> bool:
+        """Return whether no earlier result is the same node."""
+        return self._first[id(result.node)] == result.place
+
     def homes(self) -> dict[Key, tuple[Key, Callable[[list[Any]], tuple[Any, ...]]]]:
         """Return, for each packed array of the state, the packed result that it was in the call before."""
         by_places = {packed.places: packed for packed in self.packed}
@@ -119,9 +124,9 @@ class Layout:
         found = {}
         for result in self.alone:
             kind, _ = result.place
-            if kind not in donated or not self.is_own(result.node) or result.place in returned:
+            if kind not in donated or result.place in returned:
                 continue
-            if id(result.node) in found:
+            if not (self.is_own(result.node) and self.is_first(result)):
                 continue
             task, _ = self._writers[id(result.node)]
             if self._is_free_for(task, result.place):

@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from .kernels import Fact, fact_of, specialised
+from .kernels import fact_function, specialised
 from .numpy_source import BlockFunction, block_function
 from .numpy_sums import SquareSummer
 from .numpy_tasks import Task
@@ -46,11 +46,8 @@ class _Job:
     work: Work
     length: int
     tail: tuple[int, ...]
+    row: int
     add_squares: Callable[[int, Any], None]
-
-    @property
-    def row(self) -> int:
-        return prod(self.tail)
 
 
 class Pass:
@@ -58,47 +55,45 @@ class Pass:
 
     def __init__(self, tasks: Sequence[Task], summer: SquareSummer) -> None:
         self._tasks, self._summer = tasks, summer
+        self._sizes = [task.size for task in tasks]
+        self._elements = sum(self._sizes)
+        self._facts_of = [tuple(map(fact_function, task.kernel.scalars)) for task in tasks]
         self._functions: dict[Any, BlockFunction] = {}
         self._registers = [_Registers(), _Registers()]
 
     def __call__(self, works: Sequence[Work]) -> None:
         """Compute the outputs and sums of all works."""
-        jobs = [
-            self._job(number, task, work)
-            for number, (task, work) in enumerate(zip(self._tasks, works, strict=True))
-            if task.size
-        ]
-        elements = sum(task.size for task in self._tasks)
-        if elements < THREADED or _processors() < 2:
+        jobs = [self._job(number, work) for number, work in enumerate(works) if self._sizes[number]]
+        if self._elements < THREADED or _processors() < 2:
             _run([(job, 0, job.length) for job in jobs], BLOCK, self._registers[0])
             return
-        mine, other = _halves(jobs, elements // 2)
+        mine, other = _halves(jobs, self._elements // 2)
         done = _second_thread().submit(_run_quietly, other, THREADED_BLOCK, self._registers[1])
         _run(mine, THREADED_BLOCK, self._registers[0])
         done.result()
 
-    def _job(self, number: int, task: Task, work: Work) -> _Job:
-        key = (number, tuple(map(fact_of, work.scalars)), work.aliases)
+    def _job(self, number: int, work: Work) -> _Job:
+        task = self._tasks[number]
+        facts = tuple(
+            fact_of(scalar) for fact_of, scalar in zip(self._facts_of[number], work.scalars, strict=True)
+        )
+        key = (number, facts, work.aliases)
         function = self._functions.get(key)
         if function is None:
-            function = block_function(_kernel(task, key[1]), work.aliases)
+            function = block_function(specialised(task.kernel, facts), work.aliases)
             self._functions[key] = function
         if task.kernel.is_flat:
             work.arrays[:] = [array.reshape(-1) for array in work.arrays]
             work.outputs[:] = [array.reshape(-1) for array in work.outputs]
-            length, tail = task.size, ()
+            length, tail = self._sizes[number], ()
         else:
-            length, *tail = task.shape
+            length, tail = task.shape[0], task.shape[1:]
         of_block, sums = self._summer.of_block, work.sums
 
         def add_squares(index: int, block: Any) -> None:
             sums[index].append(of_block(block))
 
-        return _Job(function, work, length, tuple(tail), add_squares)
-
-
-def _kernel(task: Task, facts: tuple[Fact, ...]) -> Any:
-    return specialised(task.kernel, facts)
+        return _Job(function, work, length, tail, prod(tail), add_squares)
 
 
 class _Registers:

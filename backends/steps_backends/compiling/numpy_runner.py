@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .numpy_layout import Result, Source
+from .numpy_layout import Result
 from .numpy_plan import NumpyPlan
 from .numpy_sums import SquareSummer
 from .packages import module_of
@@ -100,11 +100,14 @@ class NumpyRunner:
             for number, leaf in enumerate(leaves)
             if leaf is not None
         ]
+        counts = {
+            name: len(leaves) for name, (leaves, _) in zip(("gradients", "state"), outputs, strict=True)
+        }
         summer = SquareSummer(self._norms, self._namespaces.namespace_of(arrays[0]))
         return _Plan(
             forms,
-            NumpyPlan(results, summer, self._donated),
-            [(structure, len(leaves)) for leaves, structure in outputs],
+            NumpyPlan(results, counts, summer, self._donated),
+            [structure for _, structure in outputs],
             self._trees.unflatten,
             self._namespaces.namespace_of(arrays[0]),
         )
@@ -143,14 +146,14 @@ class _Plan:
     Attributes:
         forms: of gradients, weights and state: structure, shapes and dtypes.
         execute: computes the results from the leaves.
-        outputs: the structure and the number of leaves of the new gradients and state.
+        outputs: the structure of the new gradients and of the new state.
         unflatten: builds a tree.
         xp: the namespace of the arrays.
     """
 
     forms: tuple[Any, ...]
     execute: NumpyPlan
-    outputs: list[tuple[Any, int]]
+    outputs: list[Any]
     unflatten: Callable[..., Any]
     xp: Any
 
@@ -164,11 +167,9 @@ class _Plan:
                 return False
         return True
 
-    def run(self, opened: list[Opened]) -> list[Any]:
+    def run(self, opened: list[Opened]) -> tuple[Any, Any]:
         """Return the new gradients and the new state."""
         leaves = {name: tree[0] for name, tree in zip(TREES, opened, strict=True) if tree is not None}
-        results: dict[Source, Any] = self.execute(leaves)
-        return [
-            self.unflatten(structure, [results.get((name, number)) for number in range(count)])
-            for name, (structure, count) in zip(("gradients", "state"), self.outputs, strict=True)
-        ]
+        results = self.execute(leaves)
+        gradients, state = self.outputs
+        return self.unflatten(gradients, results["gradients"]), self.unflatten(state, results["state"])

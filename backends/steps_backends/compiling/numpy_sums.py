@@ -1,10 +1,10 @@
-"""The named safe norm on NumPy: dot products of short rows, and another form where those leave the safe range.
+"""The named safe norm on NumPy: dot products of short rows, and another form beyond their safe range.
 
 The sums come as triples of big, middle and small, each in its own scale, as the step's package defines them.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 Triple = tuple[float, float, float]
@@ -135,6 +135,3 @@ def _row_sums(rows: Any) -> Any:
         rest = rows[:, whole:]
         total += np.vecdot(rest, rest)
     return total
-
-
-AddSquares = Callable[[int, Any], None]

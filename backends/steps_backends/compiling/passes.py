@@ -1,8 +1,8 @@
 """From graph to passes: what is computed while each leaf goes through the cache once, and what between.
 
-A stage is a list of single results, of numbers and whole arrays, and then a pass over the leaves: element-wise
-operations of one leaf merge, and end where its squares are summed. What a later pass needs again is computed
-again where that is cheap, and stored where it is not.
+A stage is a list of single results, of numbers and whole arrays, and then a pass over the leaves: the
+element-wise operations of one leaf merge, and end where its squares are summed. What a later pass needs again
+is computed again where that is cheap, and stored where it is not.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def is_elementwise(array: TracedArray) -> bool:
 
 
 def is_summed_in_passes(array: TracedArray) -> bool:
-    """Return whether these sums of squares are of all elements, so that passes collect them block by block."""
+    """Return whether sums of squares are of all elements, so that passes collect them block by block."""
     return array.operation == JOINT_SQUARE_SUMS or (array.operation == SQUARE_SUMS and is_single(array))
 
 
