@@ -26,7 +26,8 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
         wide = (_in_float64(xp, leaf) if needs_float64 else leaf for leaf in leaves_on_device)
         total = joint_square_sums(xp, wide)
         totals.append(total if device == home else moved(total, home))
-    return computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
+    norm: ScaledNorm = computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
+    return norm
 
 
 def _in_float64(xp: Namespace, leaf: Array) -> Array:

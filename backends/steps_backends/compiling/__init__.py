@@ -1,1 +1,5 @@
-"""Running steps fast: tracing, fusing, and an executor for each library."""
+"""Running steps fast: a step is traced once, what it computes is fused, and an executor runs that."""
+
+from .compiled import CompiledStep, compile  # noqa: A004  # The field's word.
+
+__all__ = ["CompiledStep", "compile"]

@@ -9,6 +9,7 @@ from .graph import arrays_in
 from .numpy_tasks import Key, Task, key_of, slices_of
 from .tracing import INPUT, TracedArray
 
+MembersOf = Callable[[list[Any]], tuple[Any, ...]]
 Source = tuple[str, int]  # "gradients", "weights" or "state", and the number of the leaf
 
 
@@ -103,10 +104,10 @@ class Layout:
         """Return whether no earlier result is the same node."""
         return self._first[id(result.node)] == result.place
 
-    def homes(self) -> dict[Key, tuple[Key, Callable[[list[Any]], tuple[Any, ...]]]]:
+    def homes(self) -> dict[Key, tuple[Key, MembersOf]]:
         """Return, for each packed array of the state, the packed result that it was in the call before."""
         by_places = {packed.places: packed for packed in self.packed}
-        found = {}
+        found: dict[Key, tuple[Key, MembersOf]] = {}
         for task in self._tasks():
             for members in task.arrays if task.is_packed else ():
                 places = tuple(member.options for member in members if member.operation == INPUT)

@@ -20,6 +20,9 @@ BLOCK, THREADED_BLOCK = 1 << 14, 1 << 16
 THREADED = 1 << 19
 
 
+_FLAT: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Work:
     """What a task computes on in one call.
@@ -85,7 +88,7 @@ class Pass:
         if task.kernel.is_flat:
             work.arrays[:] = [array.reshape(-1) for array in work.arrays]
             work.outputs[:] = [array.reshape(-1) for array in work.outputs]
-            length, tail = self._sizes[number], ()
+            length, tail = self._sizes[number], _FLAT
         else:
             length, tail = task.shape[0], task.shape[1:]
         of_block, sums = self._summer.of_block, work.sums

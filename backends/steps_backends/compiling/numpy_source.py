@@ -218,12 +218,10 @@ class _Writer:
 
     def _copy_rest(self) -> None:
         for number, (operand, _) in enumerate(self._kernel.stored):
-            is_result = isinstance(operand, Ref) and operand.kind == "result"
-            is_there = is_result and self._place[operand.index] == f"o{number}"
-            is_itself = not is_result and self._aliases[number] is not None
-            is_itself = is_itself and operand == Ref("array", self._aliases[number] or 0)
-            if not is_there and not is_itself:
-                self._lines.append(f"copyto(o{number}, {self._text(operand)}, casting='unsafe')")
+            place = self._text(operand)
+            array = self._aliases[number]
+            if place != f"o{number}" and (array is None or operand != Ref("array", array)):
+                self._lines.append(f"copyto(o{number}, {place}, casting='unsafe')")
 
 
 def _base(operation: Operation) -> int | None:

@@ -72,7 +72,7 @@ class SquareSummer:
     def total(self, triples: Iterable[Triple], dtype: Any) -> tuple[Any, Any, Any]:
         """Return the sum of triples, whatever their order, as numbers of a format."""
         columns = list(zip(*triples, strict=True)) or [()] * 3
-        return tuple(dtype.type(_exact_sum(column)) for column in columns)  # type: ignore[return-value]
+        return tuple(dtype.type(_exact_sum(column)) for column in columns)
 
     def of_units(self, array: Any, axes: tuple[int, ...]) -> Any:
         """Return the sums over some axes, which stay with length 1, as a triple of arrays."""

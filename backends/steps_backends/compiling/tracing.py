@@ -77,8 +77,8 @@ class TracedArray:
         return part(self, index if isinstance(index, tuple) else (index,))
 
     __hash__ = object.__hash__
-    __eq__ = _operator("equal")  # type: ignore[assignment]
-    __ne__ = _operator("not_equal")  # type: ignore[assignment]
+    __eq__ = _operator("equal")
+    __ne__ = _operator("not_equal")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __add__, __radd__ = _operator("add"), _operator("add", is_reflected=True)
@@ -214,6 +214,8 @@ def whole_function(array: TracedArray) -> Callable[..., Any]:
     import numpy as np
 
     options = array.options
+    if array.operation == EVALUATED:
+        return options[0]  # type: ignore[no-any-return]
     functions: dict[str, Callable[..., Any]] = {
         "getitem": lambda given: given[options[0]],
         "stack": lambda *given: np.stack(given),
@@ -222,7 +224,6 @@ def whole_function(array: TracedArray) -> Callable[..., Any]:
         "sum": lambda given: np.sum(given, axis=options[0], keepdims=options[1]),
         "max": lambda given: np.max(given, axis=options[0], keepdims=options[1]),
         MEMBER: lambda given: given[options[0]],
-        EVALUATED: options[0] if array.operation == EVALUATED else None,
     }
     return functions[array.operation]
 
