@@ -134,12 +134,13 @@ def detached(array: Array) -> Array:
 def recorder_of(xp: Namespace) -> Any:
     """Return what a namespace that only records operations keeps whole things with; None for all others.
 
-    Such a namespace has a ``recorder`` with four methods:
+    Such a namespace has a ``recorder`` with these methods:
 
     - ``square_sums(x, axes)`` and ``joint_square_sums(arrays)``: the named reductions, which whoever runs the
       record may compute in another form that meets the same requirements;
     - ``evaluated(function, count)``: the 0-d float32 result of a function of the count, called at each run;
-    - ``refuse(reason)``: raises, because what comes next cannot be recorded.
+    - ``seen_by_users(leaf)``: what a function of the user, such as a mask, gets in place of a leaf;
+    - ``refuse(reason, is_meant=False)``: raises: what comes next cannot be recorded, or is not meant to.
     """
     return getattr(xp, "recorder", None)
 

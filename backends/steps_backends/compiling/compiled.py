@@ -2,10 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any
 
+from .jax_runner import JaxRunner
 from .numpy_runner import NumpyRunner
 from .packages import module_of, package_of
+from .shared_memory import NumpySharing, TorchSharing
 
 DONATABLE = ("gradients", "state")
 
@@ -24,7 +27,7 @@ class CompiledStep:
         self.step = step
         self.donate = donate
         self._package = package_of(step)
-        self._runners: dict[str, Runner] = {}
+        self._runners: dict[str, Runner | None] = {}
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
@@ -69,6 +72,8 @@ class CompiledStep:
     def _runner(self, gradients: Any) -> Runner | None:
         assert self._package is not None
         namespaces = module_of(self._package, "namespaces")
+        if namespaces.is_compiled_by_torch():
+            return None
         try:
             leaves, _ = module_of(self._package, "trees").flatten(gradients)
             xp = next((xp for leaf in leaves if (xp := namespaces.namespace_of(leaf)) is not None), None)
@@ -77,11 +82,20 @@ class CompiledStep:
         if xp is None:
             return None
         library = namespaces.library_name(xp)
+        if library not in self._runners:
+            self._runners[library] = self._made_runner(library, namespaces)
+        return self._runners[library]
+
+    def _made_runner(self, library: str, namespaces: Any) -> Runner | None:
+        assert self._package is not None
+        given = self.step, self._package, self.donate
         if library == "numpy":
-            if library not in self._runners:
-                self._runners[library] = NumpyRunner(self.step, self._package, self.donate, self._tell)
-            return self._runners[library]
-        self._tell(f"{library} has no compiled form here")
+            return NumpyRunner(*given, NumpySharing(namespaces), self._tell)
+        if library == "torch" and find_spec("numpy") is not None:
+            return NumpyRunner(*given, TorchSharing(), self._tell)
+        if library == "jax":
+            return JaxRunner(*given, self._tell)
+        self._tell(f"there is no compiled form for {library}")
         return None
 
     def _tell(self, reason: str) -> None:

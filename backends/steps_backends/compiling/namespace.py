@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from . import tracing
 from .tracing import (
+    INPUT,
     JOINT_SQUARE_SUMS,
     SQUARE_SUMS,
     TracedArray,
@@ -45,9 +46,14 @@ class Recorder:
         """Return the result of a function of the count."""
         return tracing.evaluated(function, count)
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Say that what comes next cannot be recorded."""
-        raise TracingError(reason)
+    def seen_by_users(self, leaf: TracedArray) -> Any:
+        """Return what a function of the user may look at in place of a leaf, with its library's dtype."""
+        seen = leaf.options[1] if leaf.operation == INPUT else None
+        return leaf if seen is None else seen
+
+    def refuse(self, reason: str, *, is_meant: bool = False) -> NoReturn:
+        """Say that what comes next cannot be recorded, or that the user wants each call to run as it is."""
+        raise TracingError(reason, is_refusal=True, is_meant=is_meant)
 
 
 class TracedNamespace:

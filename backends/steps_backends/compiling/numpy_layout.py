@@ -110,7 +110,7 @@ class Layout:
         found: dict[Key, tuple[Key, MembersOf]] = {}
         for task in self._tasks():
             for members in task.arrays if task.is_packed else ():
-                places = tuple(member.options for member in members if member.operation == INPUT)
+                places = tuple(member.options[0] for member in members if member.operation == INPUT)
                 packed = by_places.get(places)
                 if packed is not None and len(places) == len(members) and places[0][0] == "state":
                     found[key_of(members)] = packed.key, itemgetter(*(number for _, number in places))
@@ -121,7 +121,7 @@ class Layout:
 
         Nothing may read the leaf after the task that writes there has begun, but that task itself.
         """
-        returned = {result.node.options for result in self.alone if result.node.operation == INPUT}
+        returned = {result.node.options[0] for result in self.alone if result.node.operation == INPUT}
         found = {}
         for result in self.alone:
             kind, _ = result.place
@@ -150,7 +150,7 @@ def _given(task: Task) -> list[TracedArray]:
 
 
 def _reads(place: Source, operands: Sequence[Any]) -> bool:
-    return any(given.operation == INPUT and given.options == place for given in arrays_in(operands))
+    return any(given.operation == INPUT and given.options[0] == place for given in arrays_in(operands))
 
 
 def _packed(members: Sequence[TracedArray], first: dict[int, Source]) -> Packed:

@@ -104,7 +104,7 @@ class NumpyPlan:
         )
         self._needed = layout.needed
         self._loads = [
-            (self._slots[id(node)], *node.options, is_single(node))
+            (self._slots[id(node)], *node.options[0], is_single(node))
             for node in every
             if node.operation == INPUT and id(node) in layout.needed
         ]
@@ -154,7 +154,7 @@ class NumpyPlan:
             first.dtype,
             (size,),
             tuple(
-                node.options if node.operation == INPUT else ("values", self._slots[id(node)])
+                node.options[0] if node.operation == INPUT else ("values", self._slots[id(node)])
                 for node in nodes
             ),
             tuple(
@@ -168,7 +168,7 @@ class NumpyPlan:
         """Return where a result goes, and what takes it from a call."""
         node, slot = result.node, self._slots[id(result.node)]
         if node.operation == INPUT:
-            kind, number = node.options
+            kind, number = node.options[0]
             return result.place, lambda call: call.leaves[kind][number]
         import numpy as np
 

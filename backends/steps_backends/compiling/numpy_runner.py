@@ -9,6 +9,7 @@ from .numpy_layout import Result
 from .numpy_plan import NumpyPlan
 from .numpy_sums import SquareSummer
 from .packages import module_of
+from .shared_memory import Sharing
 from .tracing import INPUT, TracedArray, TracingError
 
 # A loop meets one form, or a few; who meets more traces some of them again.
@@ -19,17 +20,25 @@ Opened = tuple[list[Any], Any] | None  # the leaves and the structure of a tree;
 
 
 class NumpyRunner:
-    """Runs one step.
+    """Runs one step on arrays whose memory NumPy can use.
 
     Args:
         step: of the package.
         package: the name of its package of steps.
         donated: the trees whose memory may be written to.
+        sharing: turns leaves into NumPy's arrays, and back.
         tell: is told why a step cannot be traced.
     """
 
-    def __init__(self, step: Any, package: str, donated: frozenset[str], tell: Callable[[str], None]) -> None:
-        self._step, self._donated, self._tell = step, donated, tell
+    def __init__(
+        self,
+        step: Any,
+        package: str,
+        donated: frozenset[str],
+        sharing: Sharing,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._step, self._donated, self._sharing, self._tell = step, donated, sharing, tell
         self._trees = module_of(package, "trees")
         self._namespaces = module_of(package, "namespaces")
         self._result = module_of(package, "contract").StepResult
@@ -41,75 +50,99 @@ class NumpyRunner:
         """Return what the step returns."""
         try:
             first = self._step.init(gradients if weights is None else weights) if state is None else state
-            opened = [None if tree is None else self._opened(tree) for tree in (gradients, weights, first)]
+            trees = (gradients, weights, first)
+            given = [None if tree is None else self._trees.flatten(tree) for tree in trees]
+            opened = [
+                None if tree is None else (self._sharing.opened(name, tree[0]), tree[1])
+                for name, tree in zip(TREES, given, strict=True)
+            ]
             plan = self._last
             if plan is None or not plan.fits(opened):
-                plan = self._plan(opened)
+                plan = self._plan(opened, given)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._step(gradients, weights, state)
-            self._tell(str(error) if isinstance(error, TracingError) else f"it raised {error!r}")
+            self._tell_unless_meant(error)
             return result
         if plan is None:
             return self._step(gradients, weights, state)
         try:
             with self._namespaces.quiet(plan.xp):
-                return self._result(*plan.run(opened))
+                new_gradients, new_state = plan.run(opened)
         except Exception:
             # Such as that of a schedule, which the plain call tells with its place.
             self._step(gradients, weights, state)
             raise
+        return self._closed(plan, given, opened, new_gradients, new_state)
 
-    def _opened(self, tree: Any) -> tuple[list[Any], Any]:
-        import numpy as np
+    def _closed(
+        self, plan: "_Plan", given: list[Opened], opened: list[Opened], gradients: list[Any], state: list[Any]
+    ) -> Any:
+        """Return the result, as arrays of the library that the arguments are of."""
+        owners = {
+            id(array): leaf
+            for tree, arrays in zip(given, opened, strict=True)
+            if tree is not None and arrays is not None and tree[0] is not arrays[0]
+            for leaf, array in zip(tree[0], arrays[0], strict=True)
+        }
+        structure, structure_of_state = plan.outputs
+        new_state = self._sharing.closed(state, owners)
+        new_gradients = self._sharing.closed(gradients, owners)
+        self._sharing.keep(new_state, state)
+        return self._result(
+            self._trees.unflatten(structure, new_gradients),
+            self._trees.unflatten(structure_of_state, new_state),
+        )
 
-        leaves, structure = self._trees.flatten(tree)
-        if not {*map(type, leaves)} <= {np.ndarray, type(None)}:
-            leaves = [self._as_array(leaf) for leaf in leaves]
-        return leaves, structure
+    def _tell_unless_meant(self, error: Exception) -> None:
+        if not isinstance(error, TracingError):
+            self._tell(f"it raised {error!r} while it was traced")
+        elif not error.is_meant:
+            self._tell(str(error))
 
-    def _as_array(self, leaf: Any) -> Any:
-        import numpy as np
-
-        if leaf is not None and not isinstance(leaf, (np.ndarray, np.generic)):
-            raise TracingError(f"a leaf is a {type(leaf).__name__}")
-        if leaf is not None and self._namespaces.namespace_of(leaf) is None:
-            raise TracingError(f"a leaf is a {type(leaf).__name__}")
-        return None if leaf is None else np.asarray(leaf)
-
-    def _plan(self, opened: list[Opened]) -> "_Plan | None":
+    def _plan(self, opened: list[Opened], given: list[Opened]) -> "_Plan | None":
         forms = tuple(_form(tree) for tree in opened)
         if forms in self._plans:
             self._plans.move_to_end(forms)
-            plan = self._plans[forms]
         else:
-            plan = self._plans[forms] = self._traced(opened, forms)
+            try:
+                self._plans[forms] = self._traced(opened, given, forms)
+            except TracingError:
+                self._plans[forms] = None
+                raise
             if len(self._plans) > _MOST_PLANS:
                 self._plans.popitem(last=False)
-        self._last = plan
-        return plan
+        self._last = self._plans[forms]
+        return self._last
 
-    def _traced(self, opened: list[Opened], forms: tuple[Any, ...]) -> "_Plan":
+    def _traced(self, opened: list[Opened], given: list[Opened], forms: tuple[Any, ...]) -> "_Plan":
         arrays = [array for tree in opened if tree is not None for array in tree[0] if array is not None]
-        result = self._step(
-            *(_symbols(self._trees, name, tree) for name, tree in zip(TREES, opened, strict=True))
-        )
-        outputs = [self._trees.flatten(tree) for tree in result]
+        symbols = (self._symbols(*named) for named in zip(TREES, opened, given, strict=True))
+        outputs = [self._trees.flatten(tree) for tree in self._step(*symbols)]
+        named = dict(zip(("gradients", "state"), outputs, strict=True))
         results = [
             Result((name, number), leaf)
-            for name, (leaves, _) in zip(("gradients", "state"), outputs, strict=True)
+            for name, (leaves, _) in named.items()
             for number, leaf in enumerate(leaves)
             if leaf is not None
         ]
-        counts = {
-            name: len(leaves) for name, (leaves, _) in zip(("gradients", "state"), outputs, strict=True)
-        }
-        summer = SquareSummer(self._norms, self._namespaces.namespace_of(arrays[0]))
-        return _Plan(
-            forms,
-            NumpyPlan(results, counts, summer, self._donated),
-            [structure for _, structure in outputs],
-            self._trees.unflatten,
-            self._namespaces.namespace_of(arrays[0]),
+        xp = self._namespaces.namespace_of(arrays[0])
+        counts = {name: len(leaves) for name, (leaves, _) in named.items()}
+        execute = NumpyPlan(results, counts, SquareSummer(self._norms, xp), self._donated)
+        return _Plan(forms, execute, [structure for _, structure in outputs], xp)
+
+    def _symbols(self, name: str, opened: Opened, given: Opened) -> Any:
+        """Return a tree with arrays that record in place of its own."""
+        if opened is None or given is None:
+            return None
+        seen = self._sharing.seen
+        return self._trees.unflatten(
+            opened[1],
+            [
+                None
+                if array is None
+                else TracedArray(INPUT, (), ((name, number), seen(leaf)), array.shape, array.dtype)
+                for number, (array, leaf) in enumerate(zip(opened[0], given[0], strict=True))
+            ],
         )
 
 
@@ -125,20 +158,6 @@ def _shapes_and_dtypes(leaves: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, .
     return shapes, tuple([None if leaf is None else leaf.dtype for leaf in leaves])
 
 
-def _symbols(trees: Any, name: str, tree: Opened) -> Any:
-    """Return the tree with arrays that record in place of its own."""
-    if tree is None:
-        return None
-    leaves, structure = tree
-    return trees.unflatten(
-        structure,
-        [
-            None if leaf is None else TracedArray(INPUT, (), (name, number), leaf.shape, leaf.dtype)
-            for number, leaf in enumerate(leaves)
-        ],
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Plan:
     """A plan for arguments of one form.
@@ -147,14 +166,12 @@ class _Plan:
         forms: of gradients, weights and state: structure, shapes and dtypes.
         execute: computes the results from the leaves.
         outputs: the structure of the new gradients and of the new state.
-        unflatten: builds a tree.
         xp: the namespace of the arrays.
     """
 
     forms: tuple[Any, ...]
     execute: NumpyPlan
     outputs: list[Any]
-    unflatten: Callable[..., Any]
     xp: Any
 
     def fits(self, opened: list[Opened]) -> bool:
@@ -167,9 +184,8 @@ class _Plan:
                 return False
         return True
 
-    def run(self, opened: list[Opened]) -> tuple[Any, Any]:
-        """Return the new gradients and the new state."""
+    def run(self, opened: list[Opened]) -> tuple[list[Any], list[Any]]:
+        """Return the leaves of the new gradients and of the new state."""
         leaves = {name: tree[0] for name, tree in zip(TREES, opened, strict=True) if tree is not None}
         results = self.execute(leaves)
-        gradients, state = self.outputs
-        return self.unflatten(gradients, results["gradients"]), self.unflatten(state, results["state"])
+        return results["gradients"], results["state"]

@@ -24,7 +24,16 @@ ELEMENTWISE = frozenset(
 
 
 class TracingError(Exception):
-    """The step did something that cannot be recorded; the text says what, with "it" for the step."""
+    """The step did something that cannot be recorded; the text says what, with "it" for the step.
+
+    Attributes:
+        is_refusal: whether the step itself said that it must not be traced.
+        is_meant: whether the user asked for what only a plain call does, so that nobody need be told.
+    """
+
+    def __init__(self, reason: str, *, is_refusal: bool = False, is_meant: bool = False) -> None:
+        super().__init__(reason)
+        self.is_refusal, self.is_meant = is_refusal, is_meant
 
 
 def _operator(operation: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
