@@ -16,7 +16,8 @@ def stop_here(step: object, gradients: Sequence[Any], weights: Any, state: Any) 
     for leaf in gradients:
         recorder = recorder_of(namespace_of(leaf))
         if recorder is not None:
-            recorder.refuse(f"set_breakpoint of {type(step).__name__} stops at each call", is_meant=True)
+            recorder.stop()
+            return
     if any(is_tracing(leaf) for leaf in gradients):
         _warn_skipped(type(step).__name__)
     else:

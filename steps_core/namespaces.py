@@ -140,7 +140,8 @@ def recorder_of(xp: Namespace) -> Any:
       record may compute in another form that meets the same requirements;
     - ``evaluated(function, count)``: the 0-d float32 result of a function of the count, called at each run;
     - ``seen_by_users(leaf)``: what a function of the user, such as a mask, gets in place of a leaf;
-    - ``refuse(reason, is_meant=False)``: raises: what comes next cannot be recorded, or is not meant to.
+    - ``stop()``: is told that the step stops in the debugger here at each call;
+    - ``refuse(reason)``: raises, because what comes next cannot be recorded.
     """
     return getattr(xp, "recorder", None)
 

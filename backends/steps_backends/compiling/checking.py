@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .namespace import BreakpointError
 from .tracing import INPUT, TracedArray, TracingError
 
 
@@ -12,7 +13,8 @@ def require_traceable(
     """Refuse a step whose calls are more than what a trace holds, such as one that stops in the debugger.
 
     Raises:
-        TracingError: saying why. Other errors of the trace say nothing: this library is not NumPy.
+        TracingError, BreakpointError: saying why. Other errors of the trace say nothing: this library is not
+            NumPy.
     """
     try:
         step(
@@ -21,6 +23,8 @@ def require_traceable(
                 for structure, of_tree in zip(structures, leaves, strict=True)
             )
         )
+    except BreakpointError:
+        raise
     except TracingError as error:
         if error.is_refusal:
             raise

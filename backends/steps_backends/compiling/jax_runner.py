@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .checking import require_traceable
+from .namespace import BreakpointError
 from .packages import module_of
 from .tracing import TracingError
 
@@ -41,10 +42,10 @@ class JaxRunner:
                 new_gradients, new_state = compiled.function(*leaves)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._step(gradients, weights, state)
-            if not isinstance(error, TracingError):
-                self._tell(f"it raised {error!r} while JAX compiled it")
-            elif not error.is_meant:
+            if isinstance(error, TracingError):
                 self._tell(str(error))
+            elif not isinstance(error, BreakpointError):
+                self._tell(f"it raised {error!r} while JAX compiled it")
             return result
         if compiled is None:
             return self._step(gradients, weights, state)
@@ -58,7 +59,7 @@ class JaxRunner:
         if structures not in self._compiled:
             try:
                 require_traceable(self._step, self._trees, structures, leaves)
-            except TracingError:
+            except (TracingError, BreakpointError):
                 self._compiled[structures] = None
                 raise
             self._compiled[structures] = _Jitted(self._step, self._trees, structures, self._donated)

@@ -1,6 +1,8 @@
 """The array-API functions that steps use, on arrays that record: what a step sees instead of a library."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from . import tracing
@@ -51,9 +53,31 @@ class Recorder:
         seen = leaf.options[1] if leaf.operation == INPUT else None
         return leaf if seen is None else seen
 
-    def refuse(self, reason: str, *, is_meant: bool = False) -> NoReturn:
-        """Say that what comes next cannot be recorded, or that the user wants each call to run as it is."""
-        raise TracingError(reason, is_refusal=True, is_meant=is_meant)
+    def stop(self) -> None:
+        """Say that a step stops in the debugger here."""
+        if not _PASSES_BREAKPOINTS.get():
+            raise BreakpointError
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Say that what comes next cannot be recorded."""
+        raise TracingError(reason, is_refusal=True)
+
+
+class BreakpointError(Exception):
+    """The step stops in the debugger at each call, which only a plain call can do."""
+
+
+_PASSES_BREAKPOINTS = ContextVar("passes_breakpoints", default=False)
+
+
+@contextmanager
+def passing_breakpoints() -> Iterator[None]:
+    """Record steps as if they stopped nowhere."""
+    token = _PASSES_BREAKPOINTS.set(True)
+    try:
+        yield
+    finally:
+        _PASSES_BREAKPOINTS.reset(token)
 
 
 class TracedNamespace:

@@ -8,7 +8,8 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from .kernels import fact_function, specialised
+from .kernels import Kernel, fact_function, specialised
+from .numba_source import fused_function
 from .numpy_source import BlockFunction, block_function
 from .numpy_sums import SquareSummer
 from .numpy_tasks import Task
@@ -16,6 +17,8 @@ from .numpy_tasks import Task
 # Elements of a block. Two threads hand the interpreter's lock to each other at each operation, so that
 # theirs must be larger.
 BLOCK, THREADED_BLOCK = 1 << 14, 1 << 16
+# Compiling a loop for fewer elements would take longer than it saves.
+FUSED = 1 << 14
 # Passes over fewer elements are done before a second thread has started.
 THREADED = 1 << 19
 
@@ -83,7 +86,7 @@ class Pass:
         key = (number, facts, work.aliases)
         function = self._functions.get(key)
         if function is None:
-            function = block_function(specialised(task.kernel, facts), work.aliases)
+            function = _function(task, specialised(task.kernel, facts), work.aliases)
             self._functions[key] = function
         if task.kernel.is_flat:
             work.arrays[:] = [array.reshape(-1) for array in work.arrays]
@@ -97,6 +100,11 @@ class Pass:
             sums[index].append(of_block(block))
 
         return _Job(function, work, length, tail, prod(tail), add_squares)
+
+
+def _function(task: Task, kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
+    fused = fused_function(kernel, aliases) if task.size >= FUSED else None
+    return block_function(kernel, aliases) if fused is None else fused
 
 
 class _Registers:

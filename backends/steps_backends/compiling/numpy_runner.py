@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .namespace import BreakpointError, passing_breakpoints
 from .numpy_layout import Result
 from .numpy_plan import NumpyPlan
 from .numpy_sums import SquareSummer
@@ -61,11 +62,16 @@ class NumpyRunner:
                 plan = self._plan(opened, given)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._step(gradients, weights, state)
-            self._tell_unless_meant(error)
+            self._tell(
+                str(error) if isinstance(error, TracingError) else f"it raised {error!r} while it was traced"
+            )
             return result
         if plan is None:
             return self._step(gradients, weights, state)
         try:
+            if plan.stops:
+                # For the debugger alone: the numbers are those of the calls that do not stop.
+                self._step(gradients, weights, state)
             with self._namespaces.quiet(plan.xp):
                 new_gradients, new_state = plan.run(opened)
         except Exception:
@@ -93,12 +99,6 @@ class NumpyRunner:
             self._trees.unflatten(structure_of_state, new_state),
         )
 
-    def _tell_unless_meant(self, error: Exception) -> None:
-        if not isinstance(error, TracingError):
-            self._tell(f"it raised {error!r} while it was traced")
-        elif not error.is_meant:
-            self._tell(str(error))
-
     def _plan(self, opened: list[Opened], given: list[Opened]) -> "_Plan | None":
         forms = tuple(_form(tree) for tree in opened)
         if forms in self._plans:
@@ -116,8 +116,15 @@ class NumpyRunner:
 
     def _traced(self, opened: list[Opened], given: list[Opened], forms: tuple[Any, ...]) -> "_Plan":
         arrays = [array for tree in opened if tree is not None for array in tree[0] if array is not None]
-        symbols = (self._symbols(*named) for named in zip(TREES, opened, given, strict=True))
-        outputs = [self._trees.flatten(tree) for tree in self._step(*symbols)]
+        symbols = [self._symbols(*named) for named in zip(TREES, opened, given, strict=True)]
+        stops = False
+        try:
+            result = self._step(*symbols)
+        except BreakpointError:
+            stops = True
+            with passing_breakpoints():
+                result = self._step(*symbols)
+        outputs = [self._trees.flatten(tree) for tree in result]
         named = dict(zip(("gradients", "state"), outputs, strict=True))
         results = [
             Result((name, number), leaf)
@@ -128,7 +135,7 @@ class NumpyRunner:
         xp = self._namespaces.namespace_of(arrays[0])
         counts = {name: len(leaves) for name, (leaves, _) in named.items()}
         execute = NumpyPlan(results, counts, SquareSummer(self._norms, xp), self._donated)
-        return _Plan(forms, execute, [structure for _, structure in outputs], xp)
+        return _Plan(forms, execute, [structure for _, structure in outputs], xp, stops)
 
     def _symbols(self, name: str, opened: Opened, given: Opened) -> Any:
         """Return a tree with arrays that record in place of its own."""
@@ -167,12 +174,14 @@ class _Plan:
         execute: computes the results from the leaves.
         outputs: the structure of the new gradients and of the new state.
         xp: the namespace of the arrays.
+        stops: whether the step stops in the debugger at each call.
     """
 
     forms: tuple[Any, ...]
     execute: NumpyPlan
     outputs: list[Any]
     xp: Any
+    stops: bool
 
     def fits(self, opened: list[Opened]) -> bool:
         """Return whether the plan was made for arguments like these."""

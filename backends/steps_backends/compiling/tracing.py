@@ -28,12 +28,11 @@ class TracingError(Exception):
 
     Attributes:
         is_refusal: whether the step itself said that it must not be traced.
-        is_meant: whether the user asked for what only a plain call does, so that nobody need be told.
     """
 
-    def __init__(self, reason: str, *, is_refusal: bool = False, is_meant: bool = False) -> None:
+    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
         super().__init__(reason)
-        self.is_refusal, self.is_meant = is_refusal, is_meant
+        self.is_refusal = is_refusal
 
 
 def _operator(operation: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
