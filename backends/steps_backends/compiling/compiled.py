@@ -26,7 +26,10 @@ class CompiledStep:
     def __init__(self, step: Any, donate: frozenset[str]) -> None:
         self.step = step
         self.donate = donate
+        # Looked up now: a compiler of the library that sees a call cannot import.
         self._package = package_of(step)
+        self._trees = None if self._package is None else module_of(self._package, "trees")
+        self._namespaces = None if self._package is None else module_of(self._package, "namespaces")
         self._runners: dict[str, Runner | None] = {}
         self._told: set[str] = set()
 
@@ -70,12 +73,12 @@ class CompiledStep:
         return self.step(gradients, weights, state) if runner is None else runner(gradients, weights, state)
 
     def _runner(self, gradients: Any) -> Runner | None:
-        assert self._package is not None
-        namespaces = module_of(self._package, "namespaces")
+        namespaces, trees = self._namespaces, self._trees
+        assert namespaces is not None and trees is not None
         if namespaces.is_compiled_by_torch():
             return None
         try:
-            leaves, _ = module_of(self._package, "trees").flatten(gradients)
+            leaves, _ = trees.flatten(gradients)
             xp = next((xp for leaf in leaves if (xp := namespaces.namespace_of(leaf)) is not None), None)
         except Exception:  # noqa: BLE001  # The plain call tells what is wrong with the gradients.
             return None
@@ -83,14 +86,14 @@ class CompiledStep:
             return None
         library = namespaces.library_name(xp)
         if library not in self._runners:
-            self._runners[library] = self._made_runner(library, namespaces)
+            self._runners[library] = self._made_runner(library)
         return self._runners[library]
 
-    def _made_runner(self, library: str, namespaces: Any) -> Runner | None:
+    def _made_runner(self, library: str) -> Runner | None:
         assert self._package is not None
         given = self.step, self._package, self.donate
         if library == "numpy":
-            return NumpyRunner(*given, NumpySharing(namespaces), self._tell)
+            return NumpyRunner(*given, NumpySharing(self._namespaces), self._tell)
         if library == "torch" and find_spec("numpy") is not None:
             return NumpyRunner(*given, TorchSharing(), self._tell)
         if library == "jax":

@@ -9,7 +9,7 @@ from .buffers import Pool
 from .graph import in_order, simplified
 from .numpy_layout import Layout, Planned, Result, Source
 from .numpy_pass import Pass, Work
-from .numpy_single import single_function
+from .numpy_single import Function, single_function
 from .numpy_sums import SquareSummer
 from .numpy_tasks import Key, Task, key_of, slices_of, tasks_of
 from .passes import is_single, is_summed_in_passes, stages
@@ -84,6 +84,7 @@ class NumpyPlan:
         counts: how many leaves its results have.
         summer: computes sums of squares.
         donated: the trees whose memory may be written to.
+        calling: makes a function of the user take and give NumPy's arrays.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class NumpyPlan:
         counts: dict[str, int],
         summer: SquareSummer,
         donated: frozenset[str],
+        calling: Callable[[Function], Function],
     ) -> None:
         nodes = simplified(result.node for result in results)
         every = in_order(nodes)
@@ -110,7 +112,7 @@ class NumpyPlan:
         ]
         self._stages = [
             _Stage(
-                single_function(stage.single, self._slots, summer),
+                single_function(stage.single, self._slots, summer, calling),
                 tuple(map(self._prepared, stage.tasks)),
                 Pass(stage.tasks, summer),
             )

@@ -134,7 +134,8 @@ class NumpyRunner:
         ]
         xp = self._namespaces.namespace_of(arrays[0])
         counts = {name: len(leaves) for name, (leaves, _) in named.items()}
-        execute = NumpyPlan(results, counts, SquareSummer(self._norms, xp), self._donated)
+        summer = SquareSummer(self._norms, xp)
+        execute = NumpyPlan(results, counts, summer, self._donated, self._sharing.calling)
         return _Plan(forms, execute, [structure for _, structure in outputs], xp, stops)
 
     def _symbols(self, name: str, opened: Opened, given: Opened) -> Any:

@@ -11,12 +11,15 @@ from .tracing import (
     CONSTANT,
     COPY,
     ELEMENTWISE,
+    EVALUATED,
     MEMBER,
     SQUARE_SUMS,
     TracedArray,
     is_number,
     whole_function,
 )
+
+Function = Callable[[Any], Any]
 
 _OPERATORS = {
     "add": "+",
@@ -36,7 +39,10 @@ _SIGNS = {"negative": "-", "logical_not": "~"}
 
 
 def single_function(
-    nodes: Sequence[TracedArray], slots: Mapping[int, int], summer: SquareSummer
+    nodes: Sequence[TracedArray],
+    slots: Mapping[int, int],
+    summer: SquareSummer,
+    calling: Callable[[Function], Function],
 ) -> Callable[[list[Any]], None] | None:
     """Return a function that computes nodes in a list of values.
 
@@ -46,10 +52,11 @@ def single_function(
         nodes: in order.
         slots: where each value is held, by id of the node.
         summer: computes sums of squares.
+        calling: makes a function of the user take and give NumPy's arrays.
     """
     import numpy as np
 
-    writer = _Writer(slots, summer)
+    writer = _Writer(slots, summer, calling)
     lines = [f"    {line}" for node in nodes for line in writer.lines(node)]
     if not lines:
         return None
@@ -59,8 +66,10 @@ def single_function(
 
 
 class _Writer:
-    def __init__(self, slots: Mapping[int, int], summer: SquareSummer) -> None:
-        self._slots, self._summer = slots, summer
+    def __init__(
+        self, slots: Mapping[int, int], summer: SquareSummer, calling: Callable[[Function], Function]
+    ) -> None:
+        self._slots, self._summer, self._calling = slots, summer, calling
         self.names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
 
@@ -74,7 +83,8 @@ class _Writer:
         if node.operation == MEMBER:
             (reduction,) = node.inputs
             return [f"{target} = v[{self._slots[id(reduction)]}][{node.options[0]}]"]
-        function = self._named(whole_function(node))
+        whole = whole_function(node)
+        function = self._named(self._calling(whole) if node.operation == EVALUATED else whole)
         arrays = ", ".join(self._array(operand) for operand in node.inputs)
         result = f"{function}({arrays})"
         if is_single(node):

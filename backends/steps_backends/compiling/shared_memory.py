@@ -1,9 +1,11 @@
 """Leaves as NumPy arrays in the same memory: what the executor on NumPy takes and gives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .tracing import TracingError
+
+Function = Callable[[Any], Any]
 
 
 class Sharing(Protocol):
@@ -23,6 +25,10 @@ class Sharing(Protocol):
 
     def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Remember what was handed out as the state of a call."""
+        ...
+
+    def calling(self, function: Function) -> Function:
+        """Return a function of NumPy's arrays that calls one of the library's."""
         ...
 
     def seen(self, leaf: Any) -> Any:
@@ -57,6 +63,10 @@ class NumpySharing:
 
     def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Do nothing: the arrays themselves come back."""
+
+    def calling(self, function: Function) -> Function:
+        """Return the function."""
+        return function
 
     def seen(self, leaf: Any) -> Any:
         """Return None: a traced array looks like NumPy's."""
@@ -112,6 +122,12 @@ class TorchSharing:
     def keep(self, tensors: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Remember what was handed out as the state of a call."""
         self._known = {id(tensor): (tensor, array) for tensor, array in zip(tensors, arrays, strict=True)}
+
+    def calling(self, function: Function) -> Function:
+        """Return a function of arrays that calls one of tensors."""
+        import torch
+
+        return lambda array: function(torch.from_numpy(array.copy())).detach().numpy()
 
     def seen(self, leaf: Any) -> Any:
         """Return a tensor without values."""
