@@ -24,6 +24,13 @@ BACKENDS = {
     "cupy": ("cupy", ["cupy"]),
 }
 
+# The rows on which compiled steps have a form of their own.
+COMPILED = {
+    "numpy": ("numba", ["numpy", "numpy-readonly"]),
+    "torch": ("torch,numba", ["torch"]),
+    "jax": ("jax", ["jax"]),
+}
+
 # Other libraries that the suite is run on, and the row that their arrays come from.
 PEERS = {"optax": "jax", "torch": "torch", "keras": "jax", "mlx": "numpy"}
 
@@ -51,6 +58,17 @@ def conformance(session: nox.Session, backend: str) -> None:
     install(session, "-e", f".[conformance,{extra}]")
     named = [argument for row in rows for argument in ("--backend", row)]
     session.run("steps-conformance", "run", *named, *session.posargs)
+
+
+@nox.session
+@nox.parametrize("backend", list(COMPILED), ids=list(COMPILED))
+def compiled(session: nox.Session, backend: str) -> None:
+    """Run the conformance suite on compiled steps, on the rows of one library."""
+    extra, rows = COMPILED[backend]
+    install(session, "-e", f".[conformance,{extra}]")
+    named = [argument for row in rows for argument in ("--backend", row)]
+    target = "steps_conformance.targets.compiled:target"
+    session.run("steps-conformance", "run", "--target", target, *named, *session.posargs)
 
 
 @nox.session

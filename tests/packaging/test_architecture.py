@@ -29,7 +29,7 @@ ALWAYS = {
 }
 LAZILY = {
     CORE: {"numpy", "safetensors"},
-    BACKENDS: ARRAY_LIBRARIES,
+    BACKENDS: {*ARRAY_LIBRARIES, "numba"},
     CONFORMANCE: set(),
 }
 SHARED_BY_STEPS = {"end_to_end", "nesting", "rates", "wrapping"}
