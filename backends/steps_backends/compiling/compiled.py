@@ -12,7 +12,7 @@ from .shared_memory import NumpySharing, TorchSharing
 
 DONATABLE = ("gradients", "state")
 
-Runner = Callable[[Any, Any, Any], Any]
+Runner = Callable[[Any, Any, Any, Any], Any]  # of gradients, the same opened, weights and state
 
 
 class CompiledStep:
@@ -29,8 +29,9 @@ class CompiledStep:
         # Looked up now: a compiler of the library that sees a call cannot import.
         self._package = package_of(step)
         self._trees = None if self._package is None else module_of(self._package, "trees")
-        self._namespaces = None if self._package is None else module_of(self._package, "namespaces")
-        self._runners: dict[str, Runner | None] = {}
+        self._namespaces: Any = None if self._package is None else module_of(self._package, "namespaces")
+        self._runners: dict[str, Runner | None] = {"": None}
+        self._by_kind: dict[type, Runner | None] = {}
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
@@ -67,27 +68,26 @@ class CompiledStep:
             gradients, weights, state: as the step takes them.
             options: what else it takes; then the step itself is called.
         """
-        if options or self._package is None:
+        if options or self._trees is None or self._namespaces.is_compiled_by_torch():
             return self.step(gradients, weights, state, **options)
-        runner = self._runner(gradients)
-        return self.step(gradients, weights, state) if runner is None else runner(gradients, weights, state)
-
-    def _runner(self, gradients: Any) -> Runner | None:
-        namespaces, trees = self._namespaces, self._trees
-        assert namespaces is not None and trees is not None
-        if namespaces.is_compiled_by_torch():
-            return None
         try:
-            leaves, _ = trees.flatten(gradients)
-            xp = next((xp for leaf in leaves if (xp := namespaces.namespace_of(leaf)) is not None), None)
-        except Exception:  # noqa: BLE001  # The plain call tells what is wrong with the gradients.
-            return None
-        if xp is None:
-            return None
-        library = namespaces.library_name(xp)
-        if library not in self._runners:
-            self._runners[library] = self._made_runner(library)
-        return self._runners[library]
+            opened = self._trees.flatten(gradients)
+            runner = self._runner(next(leaf for leaf in opened[0] if leaf is not None))
+        except Exception:  # noqa: BLE001  # The plain call tells what is wrong, if anything is.
+            runner = None
+        if runner is None:
+            return self.step(gradients, weights, state)
+        return runner(gradients, opened, weights, state)
+
+    def _runner(self, leaf: Any) -> Runner | None:
+        kind = type(leaf)
+        if kind not in self._by_kind:
+            xp = self._namespaces.namespace_of(leaf)
+            library = "" if xp is None else self._namespaces.library_name(xp)
+            if library not in self._runners:
+                self._runners[library] = self._made_runner(library)
+            self._by_kind[kind] = self._runners[library]
+        return self._by_kind[kind]
 
     def _made_runner(self, library: str) -> Runner | None:
         assert self._package is not None

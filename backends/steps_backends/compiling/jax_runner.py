@@ -8,6 +8,8 @@ from .namespace import BreakpointError
 from .packages import module_of
 from .tracing import TracingError
 
+Opened = tuple[list[Any], Any]  # the leaves and the structure of a tree
+
 
 class JaxRunner:
     """Runs one step under ``jax.jit``.
@@ -26,7 +28,7 @@ class JaxRunner:
         self._is_traced = module_of(package, "namespaces").is_traced_by_jax
         self._compiled: dict[Any, _Jitted | None] = {}
 
-    def __call__(self, gradients: Any, weights: Any, state: Any) -> Any:
+    def __call__(self, gradients: Any, opened_gradients: Opened, weights: Any, state: Any) -> Any:
         """Return what the step returns."""
         try:
             first = self._step.init(gradients if weights is None else weights) if state is None else state

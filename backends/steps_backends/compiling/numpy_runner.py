@@ -47,12 +47,12 @@ class NumpyRunner:
         self._plans: OrderedDict[Any, _Plan | None] = OrderedDict()
         self._last: _Plan | None = None
 
-    def __call__(self, gradients: Any, weights: Any, state: Any) -> Any:
+    def __call__(self, gradients: Any, opened_gradients: Opened, weights: Any, state: Any) -> Any:
         """Return what the step returns."""
         try:
             first = self._step.init(gradients if weights is None else weights) if state is None else state
-            trees = (gradients, weights, first)
-            given = [None if tree is None else self._trees.flatten(tree) for tree in trees]
+            flatten = self._trees.flatten
+            given = [opened_gradients, None if weights is None else flatten(weights), flatten(first)]
             opened = [
                 None if tree is None else (self._sharing.opened(name, tree[0]), tree[1])
                 for name, tree in zip(TREES, given, strict=True)

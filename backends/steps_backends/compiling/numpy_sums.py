@@ -13,6 +13,7 @@ Triple = tuple[float, float, float]
 ROW = 256
 # Within these bounds of a row's sum, no square of float32 lost a bit that counts, nor overflowed.
 _SAFE = {"float32": (2.0**-80, 2.0**80), "float64": (2.0**-800, 2.0**800)}
+_SAFE_OF = {"f": _SAFE["float32"], "d": _SAFE["float64"]}  # by NumPy's character, which is at hand
 # Beyond them sums of float32 are held as big or small ones.
 _FLOAT32_MIDDLE = (2.0**-100, 2.0**80)
 
@@ -35,7 +36,7 @@ class SquareSummer:
         flat = block.reshape(-1)
         if flat.dtype.kind == "c":
             flat = flat.view(flat.real.dtype)
-        low, high = _SAFE[flat.dtype.name]
+        low, high = _SAFE_OF[flat.dtype.char]
         whole = flat.size - flat.size % ROW
         total, is_safe = 0.0, True
         if whole:
