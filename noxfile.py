@@ -96,6 +96,13 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Measure steps beside other libraries and the machine's limit, and write docs/benchmarks."""
+    install(session, "-e", ".[bench]")
+    session.run("python", "benchmarks/run.py", "--out", str(ROOT / "docs/benchmarks"), *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, form and types, and the workflows of GitHub."""
     install(session, "-e", ".[conformance,lint]")
