@@ -52,7 +52,13 @@ def _torch(step: str, gradients: list[Any]) -> Candidate:
         clip()
         adam.step()
 
-    return {"chain": chain, "adam": adam.step, "clip": clip, "rmsprop": rmsprop.step}[step]
+    calls: dict[str, Candidate] = {
+        "chain": chain,
+        "adam": adam.step,
+        "clip": clip,
+        "rmsprop": rmsprop.step,
+    }
+    return calls[step]
 
 
 def _optax(step: str, gradients: list[Any], donate: tuple[int, ...]) -> Candidate:

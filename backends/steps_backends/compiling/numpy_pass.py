@@ -17,6 +17,8 @@ from .numpy_tasks import Task
 # Elements of a block. Two threads hand the interpreter's lock to each other at each operation, so that
 # theirs must be larger.
 BLOCK, THREADED_BLOCK = 1 << 14, 1 << 16
+# What is only summed goes through the cache once in any case.
+SUM_BLOCK = 1 << 20
 # Compiling a loop for fewer elements would take longer than it saves.
 FUSED = 1 << 14
 # Passes over fewer elements are done before a second thread has started.
@@ -144,8 +146,9 @@ def _halves(jobs: Sequence[_Job], half: int) -> tuple[list[Share], list[Share]]:
 
 def _run(shares: Sequence[Share], block: int, registers: _Registers) -> None:
     for job, start, stop in shares:
-        rows = min(max(1, block // job.row), stop - start)
         work = job.work
+        elements = block if work.outputs else SUM_BLOCK
+        rows = min(max(1, elements // job.row), stop - start)
         job.function.run(
             start,
             stop,
