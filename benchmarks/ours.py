@@ -9,17 +9,17 @@ from steps_backends import compile as compiled
 from steps_backends.compiling import numba_source
 from works import STEPS
 
+HAS_NUMBA = numba_source.has_numba()
 DONATIONS = {"": (), ", state donated": ("state",), ", all donated": ("gradients", "state")}
 
 
 def candidates(step: str, gradients: list[Any], libraries: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the name of each candidate and what makes it."""
-    has_numba = numba_source.has_numba()
     if "numpy" in libraries:
         yield "ours, numpy plain", partial(_plain, step, gradients)
         for text, donate in DONATIONS.items():
             yield f"ours, numpy blocks{text}", partial(_numpy, step, gradients, donate, fused=False)
-            if has_numba:
+            if HAS_NUMBA:
                 yield f"ours, numpy + numba{text}", partial(_numpy, step, gradients, donate, fused=True)
     if "torch" in libraries:
         for text, donate in DONATIONS.items():
@@ -56,21 +56,24 @@ def _plain(step: str, gradients: list[Any]) -> Candidate:
 
 
 def _numpy(step: str, gradients: list[Any], donate: tuple[str, ...], *, fused: bool) -> Candidate:
-    call = _loop(compiled(STEPS[step], donate), [leaf.copy() for leaf in gradients])
-    is_there = numba_source.has_numba()
-
-    def choosing() -> None:
-        # Passes ask once, when they first run.
-        numba_source.has_numba = lambda: fused and is_there  # type: ignore[assignment]
-        call()
-
-    return choosing
+    return _choosing(fused, _loop(compiled(STEPS[step], donate), [leaf.copy() for leaf in gradients]))
 
 
 def _torch(step: str, gradients: list[Any], donate: tuple[str, ...]) -> Candidate:
     import torch
 
-    return _loop(compiled(STEPS[step], donate), [torch.from_numpy(leaf.copy()) for leaf in gradients])
+    tensors = [torch.from_numpy(leaf.copy()) for leaf in gradients]
+    return _choosing(HAS_NUMBA, _loop(compiled(STEPS[step], donate), tensors))
+
+
+def _choosing(fused: bool, call: Candidate) -> Candidate:
+    """Return a call with numba or without it. Passes ask whether it is there once, when they first run."""
+
+    def choosing() -> None:
+        numba_source.has_numba = lambda: fused  # type: ignore[assignment]
+        call()
+
+    return choosing
 
 
 def _jax(step: str, gradients: list[Any], donate: tuple[str, ...]) -> Candidate:

@@ -175,5 +175,10 @@ def _second_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="steps")
 
 
+if hasattr(os, "register_at_fork"):
+    # A child of fork has none of its parent's threads.
+    os.register_at_fork(after_in_child=_second_thread.cache_clear)
+
+
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 from .namespace import BreakpointError, passing_breakpoints
@@ -46,6 +47,8 @@ class NumpyRunner:
         self._norms = module_of(package, "numerics.norms")
         self._plans: OrderedDict[Any, _Plan | None] = OrderedDict()
         self._last: _Plan | None = None
+        # A plan has one set of registers. A schedule may call the step again.
+        self._lock = RLock()
 
     def __call__(self, gradients: Any, opened_gradients: Opened, weights: Any, state: Any) -> Any:
         """Return what the step returns."""
@@ -72,7 +75,7 @@ class NumpyRunner:
             if plan.stops:
                 # For the debugger alone: the numbers are those of the calls that do not stop.
                 self._step(gradients, weights, state)
-            with self._namespaces.quiet(plan.xp):
+            with self._lock, self._namespaces.quiet(plan.xp):
                 new_gradients, new_state = plan.run(opened)
         except Exception:
             # Such as that of a schedule, which the plain call tells with its place.

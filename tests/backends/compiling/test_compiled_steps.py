@@ -1,5 +1,8 @@
 """Compiled steps against plain ones: the same results, on one state, on every library that they have."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -108,6 +111,40 @@ def test_a_leaf_of_two_threads_has_the_bits_of_one() -> None:
     first, second = (clip(gradients).gradients for _ in range(2))
     assert_same_trees(first, second)
     assert_within_ulps(np.linalg.norm(first.astype("float64")).astype("float32"), 1.0, 1)
+
+
+def test_one_compiled_step_may_be_called_from_many_threads() -> None:
+    """Each call gets the result of its own arguments."""
+    step = compiled(ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep()))
+    trees = [[np.full(size, number, "float32") for size in (40_000, 5, 7)] for number in range(1, 9)]
+    expected = [step(tree).gradients for tree in trees]
+    kept = [[leaf.copy() for leaf in result] for result in expected]
+    with ThreadPoolExecutor(8) as pool:
+        for found, wanted in zip(
+            pool.map(lambda tree: step(tree).gradients, trees * 4), kept * 4, strict=True
+        ):
+            assert_same_trees(found, wanted)
+
+
+def test_a_forked_process_may_go_on() -> None:
+    """It has no second thread until it makes one."""
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, timeout=60, check=False)
+    assert done.stdout.split() == [b"-1.0", b"-1.0"], done.stderr
+
+
+FORKING = """
+import os, numpy
+from steps_backends import compile
+from steps_core import SGDStep
+step, leaf = compile(SGDStep(learning_rate=1.0)), numpy.ones(600_000, "float32")
+step(leaf)
+child = os.fork() if hasattr(os, "fork") else 0
+print(float(step(leaf).gradients[-1]), flush=True)
+if child:
+    os.waitpid(child, 0)
+elif not hasattr(os, "fork"):
+    print(float(step(leaf).gradients[-1]))
+"""
 
 
 def test_a_compiled_step_has_the_contract_of_the_step() -> None:
