@@ -3,32 +3,40 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .namespace import BreakpointError
+from .namespace import BreakpointError, passing_breakpoints
 from .tracing import INPUT, TracedArray, TracingError
 
 
-def require_traceable(
+def checked_to_stop(
     step: Any, trees: Any, structures: Sequence[Any], leaves: Sequence[Sequence[Any]]
-) -> None:
-    """Refuse a step whose calls are more than what a trace holds, such as one that stops in the debugger.
+) -> bool:
+    """Return whether a step stops in the debugger; refuse one whose calls are more than what a trace holds.
 
     Raises:
-        TracingError, BreakpointError: saying why. Other errors of the trace say nothing: this library is not
-            NumPy.
+        TracingError: saying why.
     """
+    given = [
+        None if structure is None else trees.unflatten(structure, list(map(_symbol, of_tree)))
+        for structure, of_tree in zip(structures, leaves, strict=True)
+    ]
     try:
-        step(
-            *(
-                None if structure is None else trees.unflatten(structure, list(map(_symbol, of_tree)))
-                for structure, of_tree in zip(structures, leaves, strict=True)
-            )
-        )
+        _record(step, given)
+    except BreakpointError:
+        with passing_breakpoints():
+            _record(step, given)
+        return True
+    return False
+
+
+def _record(step: Any, given: list[Any]) -> None:
+    try:
+        step(*given)
     except BreakpointError:
         raise
     except TracingError as error:
         if error.is_refusal:
             raise
-    except Exception:  # noqa: BLE001, S110
+    except Exception:  # noqa: BLE001, S110  # It says nothing: the library that will trace is not NumPy.
         pass
 
 

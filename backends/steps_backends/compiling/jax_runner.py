@@ -1,10 +1,10 @@
 """A step on JAX: compiled by XLA once for each form of its arguments, with donation."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .checking import require_traceable
-from .namespace import BreakpointError
+from .checking import checked_to_stop
 from .packages import module_of
 from .tracing import TracingError
 
@@ -32,22 +32,22 @@ class JaxRunner:
         """Return what the step returns."""
         try:
             first = self._step.init(gradients if weights is None else weights) if state is None else state
-            given = [
-                None if tree is None else self._trees.flatten(tree) for tree in (gradients, weights, first)
-            ]
+            flatten = self._trees.flatten
+            given = [opened_gradients, None if weights is None else flatten(weights), flatten(first)]
             leaves = [[] if tree is None else tree[0] for tree in given]
             if any(self._is_traced(leaf) for of_tree in leaves for leaf in of_tree):
                 # Inside a transformation of the user, whose compiler sees the step itself.
                 return self._step(gradients, weights, state)
             compiled = self._jitted(tuple(None if tree is None else tree[1] for tree in given), leaves)
             if compiled is not None:
-                new_gradients, new_state = compiled.function(*leaves)
+                if compiled.stops:
+                    # For the debugger alone: the numbers are those of the calls that do not stop.
+                    self._step(gradients, weights, state)
+                new_gradients, new_state = compiled(leaves)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._step(gradients, weights, state)
-            if isinstance(error, TracingError):
-                self._tell(str(error))
-            elif not isinstance(error, BreakpointError):
-                self._tell(f"it raised {error!r} while JAX compiled it")
+            was_refused = isinstance(error, TracingError)
+            self._tell(str(error) if was_refused else f"it raised {error!r} while JAX compiled it")
             return result
         if compiled is None:
             return self._step(gradients, weights, state)
@@ -60,11 +60,12 @@ class JaxRunner:
     def _jitted(self, structures: tuple[Any, ...], leaves: list[list[Any]]) -> "_Jitted | None":
         if structures not in self._compiled:
             try:
-                require_traceable(self._step, self._trees, structures, leaves)
-            except (TracingError, BreakpointError):
+                stops = checked_to_stop(self._step, self._trees, structures, leaves)
+            except TracingError:
                 self._compiled[structures] = None
                 raise
-            self._compiled[structures] = _Jitted(self._step, self._trees, structures, self._donated)
+            made = _Jitted(self._step, self._trees, structures, self._donated, stops=stops)
+            self._compiled[structures] = made
         return self._compiled[structures]
 
 
@@ -72,14 +73,17 @@ class _Jitted:
     """The step for trees of some structures; ``jax.jit`` itself tells shapes and dtypes apart.
 
     Attributes:
-        function: takes and returns lists of leaves.
         outputs: the structure of the new gradients and of the new state, once it has been traced.
+        stops: whether the step stops in the debugger at each call.
     """
 
-    def __init__(self, step: Any, trees: Any, structures: tuple[Any, ...], donated: frozenset[str]) -> None:
+    def __init__(
+        self, step: Any, trees: Any, structures: tuple[Any, ...], donated: frozenset[str], *, stops: bool
+    ) -> None:
         import jax
 
         self.outputs: list[Any] = []
+        self.stops = stops
 
         def on_leaves(*leaves: list[Any]) -> list[list[Any]]:
             given = (
@@ -91,4 +95,13 @@ class _Jitted:
             return [of_tree for of_tree, _ in made]
 
         numbers = [number for number, name in enumerate(("gradients", "weights", "state")) if name in donated]
-        self.function: Callable[..., Any] = jax.jit(on_leaves, donate_argnums=numbers)
+        self._function: Callable[..., Any] = jax.jit(on_leaves, donate_argnums=numbers)
+
+    def __call__(self, leaves: list[list[Any]]) -> list[list[Any]]:
+        """Return the leaves of the new gradients and of the new state."""
+        if not self.stops:
+            return self._function(*leaves)  # type: ignore[no-any-return]
+        with warnings.catch_warnings():
+            # That a traced step cannot stop: the plain call has stopped.
+            warnings.filterwarnings("ignore", "set_breakpoint of", RuntimeWarning)
+            return self._function(*leaves)  # type: ignore[no-any-return]

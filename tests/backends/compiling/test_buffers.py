@@ -8,7 +8,16 @@ from comparing import assert_same_trees
 from steps_backends import compile as compiled
 from steps_backends.compiling.buffers import Pool
 
-from steps_core import AdamStep, ChainedStep, GradientClippingStep, SGDStep, WeightDecayStep
+from steps_core import (
+    AdamStep,
+    ChainedStep,
+    CustomStep,
+    GradientClippingStep,
+    SGDStep,
+    WeightDecayStep,
+    graph,
+    graphs,
+)
 
 CHAIN = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep())
 LARGE = 70_000
@@ -60,6 +69,16 @@ def test_memory_that_two_arguments_share_is_not_written_to() -> None:
     both = [halves[:LARGE], halves[LARGE - 10 : 2 * LARGE - 10]]
     expected = SGDStep()([part.copy() for part in both]).gradients
     assert_same_trees(compiled(SGDStep(), donate=("gradients",))(both).gradients, expected)
+
+
+def test_what_another_part_of_the_pass_reads_is_not_overwritten() -> None:
+    """The value of the call before goes where the gradient lies, which is to be kept for the next."""
+    step = CustomStep(graph(lambda gradients: -graphs.previous_value(gradients)))
+    fast, state, other = compiled(step, donate=("gradients", "state")), step.init(leaf()), step.init(leaf())
+    for seed in range(3):
+        expected, state = step(leaf(seed=seed), None, state)
+        updates, other = fast(leaf(seed=seed), None, other)
+        assert_same_trees([updates, other], [expected, state])
 
 
 def test_a_donated_array_that_forbids_writing_is_left_alone() -> None:

@@ -13,7 +13,17 @@ from comparing import assert_same_trees, assert_within_ulps, leaves_of
 from libraries import Library
 from steps_backends import compile as compiled
 
-from steps_core import AdamStep, ChainedStep, GradientClippingStep, RMSPropStep, SGDStep, Step
+from steps_core import (
+    AdamStep,
+    ChainedStep,
+    CustomStep,
+    GradientClippingStep,
+    RMSPropStep,
+    SGDStep,
+    Step,
+    graph,
+    graphs,
+)
 
 # Small leaves are packed, large ones fused by numba or done by two threads.
 SHAPES = {"kernel": (6, 4), "bias": [(3,), ()], "filters": (2, 3, 3, 4), "one": (1, 1), "large": (20_000,)}
@@ -86,6 +96,13 @@ def test_element_wise_results_have_the_same_bits(title: str, dtype: str) -> None
         expected, state = step(weights, weights, state)
         updates, other = fast(weights, weights, other)
         assert_same_trees([updates, other], [expected, state])
+
+
+def test_the_root_of_minus_zero_is_zero() -> None:
+    """As in the plain step, whose root asks for zeros first."""
+    step = CustomStep(graph(lambda gradients: -graphs.sqrt(gradients)))
+    gradients = [np.asarray([-0.0, 0.0, 4.0, -1.0], "float32"), np.full(20_000, -0.0)]
+    assert_same_trees(compiled(step)(gradients).gradients, step(gradients).gradients)
 
 
 @pytest.mark.parametrize("step", [SGDStep(), GradientClippingStep(variant="global")], ids=["sgd", "clip"])

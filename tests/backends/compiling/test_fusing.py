@@ -110,7 +110,7 @@ def run(function: Any, arrays: list[Any], outputs: list[Any], scalars: Any) -> l
 def test_every_way_of_running_a_kernel_gives_the_same_bits(aliases: Any) -> None:
     """Specialised or not, in blocks or in a loop, into new memory or over what it reads."""
     given = [np.repeat(HARD, len(HARD)), np.tile(HARD, len(HARD))]
-    for numbers in itertools.product((0.0, -0.0, 1.0, 1e-8, -2.0), (0.0, 1e-8), (1.0, -0.5), (True, False)):
+    for numbers in itertools.product((0.0, -0.0, 1e-8), (0.0, -0.0, 1e-8), (1.0, 2.5, -0.5), (True, False)):
         scalars = [np.float32(number) for number in numbers[:3]] + [np.bool_(numbers[3])]
         # The choice must be known; all else is optional.
         plain = specialised(QUOTIENT, (None, None, None, bool(numbers[3])))
