@@ -12,18 +12,15 @@ def in_order(results: Iterable[TracedArray]) -> list[TracedArray]:
     waiting = list(results)[::-1]
     while waiting:
         array = waiting[-1]
-        missing = [given for given in arrays_in(array.inputs) if id(given) not in done]
-        if id(array) in done or not missing:
-            done.setdefault(id(array), array)
+        if id(array) in done:
             waiting.pop()
-        else:
+            continue
+        missing = [given for given in array.arrays if id(given) not in done]
+        if missing:
             waiting.extend(reversed(missing))
+        else:
+            done[id(array)] = waiting.pop()
     return list(done.values())
-
-
-def arrays_in(operands: Iterable[Operand]) -> list[TracedArray]:
-    """Return the operands that are arrays."""
-    return [operand for operand in operands if isinstance(operand, TracedArray)]
 
 
 def simplified(results: Iterable[TracedArray]) -> list[TracedArray]:

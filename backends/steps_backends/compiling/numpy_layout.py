@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from .graph import arrays_in
 from .numpy_tasks import Key, Task, key_of, slices_of
 from .tracing import INPUT, TracedArray
 
@@ -84,7 +83,7 @@ class Layout:
     def _needed(self) -> set[int]:
         needed = {id(result.node) for result in self.alone}
         for stage in self._planned:
-            needed |= {id(given) for node in stage.single for given in arrays_in(node.inputs)}
+            needed |= {id(given) for node in stage.single for given in node.arrays}
         for task in self._tasks():
             needed |= {id(node) for node in (*task.scalars, *task.parts)}
             for members in task.arrays:
@@ -137,7 +136,7 @@ class Layout:
     def _is_free_for(self, writer: Task, place: Source) -> bool:
         has_begun = False
         for stage in self._planned:
-            if has_begun and any(_reads(place, node.inputs) for node in stage.single):
+            if has_begun and any(_reads(place, node.arrays) for node in stage.single):
                 return False
             has_begun = has_begun or writer in stage.tasks
             if has_begun and any(_reads(place, _given(task)) for task in stage.tasks if task is not writer):
@@ -149,8 +148,8 @@ def _given(task: Task) -> list[TracedArray]:
     return [*(member for members in task.arrays for member in members), *task.scalars, *task.parts]
 
 
-def _reads(place: Source, operands: Sequence[Any]) -> bool:
-    return any(given.operation == INPUT and given.options[0] == place for given in arrays_in(operands))
+def _reads(place: Source, arrays: Sequence[TracedArray]) -> bool:
+    return any(given.operation == INPUT and given.options[0] == place for given in arrays)
 
 
 def _packed(members: Sequence[TracedArray], first: dict[int, Source]) -> Packed:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
-from .graph import arrays_in, in_order
+from .graph import in_order
 from .tracing import (
     CONSTANT,
     ELEMENTWISE,
@@ -83,7 +83,7 @@ def stages(results: Iterable[TracedArray]) -> list[Stage]:
     wanted: list[list[TracedArray]] = [[] for _ in range(last + 1)]
     summed: list[list[tuple[TracedArray, TracedArray]]] = [[] for _ in range(last + 1)]
     for node in nodes:
-        for given in [] if is_elementwise(node) else arrays_in(node.inputs):
+        for given in [] if is_elementwise(node) else node.arrays:
             if is_summed_in_passes(node) and not is_single(given):
                 summed[levels[id(node)] - 1].append((given, node))
             elif is_elementwise(given):
@@ -120,7 +120,7 @@ def _levels(nodes: list[TracedArray]) -> dict[int, int]:
     levels: dict[int, int] = {}
     for node in nodes:
         level = 0
-        for given in arrays_in(node.inputs):
+        for given in node.arrays:
             needs_pass = not is_elementwise(node) and is_elementwise(given)
             needs_pass = needs_pass or (is_summed_in_passes(node) and not is_single(given))
             level = max(level, levels[id(given)] + needs_pass)
@@ -151,7 +151,7 @@ def _computed(
             here.add(id(node))
             if id(node) in results:
                 stored.add(id(node))
-            for given in arrays_in(node.inputs):
+            for given in node.arrays:
                 if is_elementwise(given) and given.operation != CONSTANT:
                     waiting.append(given)
                     if given.shape != node.shape:
@@ -169,7 +169,7 @@ def _cost(node: TracedArray, stored: set[int]) -> int:
         current = waiting.pop()
         if id(current) not in seen and id(current) not in stored:
             seen.add(id(current))
-            waiting += [given for given in arrays_in(current.inputs) if is_elementwise(given)]
+            waiting += [given for given in current.arrays if is_elementwise(given)]
     return len(seen)
 
 
@@ -180,7 +180,7 @@ def _components(
     here = {id(node) for node in nodes}
     for node in nodes:
         groups.add(node)
-        for given in arrays_in(node.inputs):
+        for given in node.arrays:
             if id(given) in here and given.shape == node.shape:
                 groups.join(node, given)
     for given, _ in summed:
@@ -205,7 +205,7 @@ def _component(
     own = {id(node) for node in nodes}
     used: dict[int, TracedArray] = {}
     for node in nodes:
-        used |= {id(given): given for given in arrays_in(node.inputs)}
+        used |= {id(given): given for given in node.arrays}
     used |= {id(given): given for given, _ in summed}
     outside = [given for key, given in used.items() if key not in own and given.operation != CONSTANT]
     large = [given for given in outside if not is_single(given)]

@@ -48,11 +48,12 @@ class TracedArray:
     Attributes:
         operation: what computes it.
         inputs: the operands.
+        arrays: those of them that are arrays.
         options: what else the operation takes.
         shape, dtype: of the result; a NumPy dtype.
     """
 
-    __slots__ = ("dtype", "inputs", "operation", "options", "shape")
+    __slots__ = ("arrays", "dtype", "inputs", "operation", "options", "shape")
 
     __array_ufunc__ = None  # so that NumPy's arrays leave operators to this class
     device = "cpu"
@@ -62,6 +63,7 @@ class TracedArray:
     ) -> None:
         self.operation, self.inputs, self.options = operation, tuple(inputs), options
         self.shape, self.dtype = tuple(shape), dtype
+        self.arrays = [operand for operand in self.inputs if isinstance(operand, TracedArray)]
 
     def __repr__(self) -> str:
         return f"TracedArray({self.operation}, shape={self.shape}, dtype={self.dtype})"
