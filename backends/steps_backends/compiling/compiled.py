@@ -68,6 +68,8 @@ class CompiledStep:
             gradients, weights, state: as the step takes them.
             options: what else it takes; then the step itself is called.
         """
+        if self._trees is None:
+            self._tell("it is a step by protocol, which may keep values of its own")
         if options or self._trees is None or self._namespaces.is_compiled_by_torch():
             return self.step(gradients, weights, state, **options)
         try:

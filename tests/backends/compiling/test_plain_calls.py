@@ -57,6 +57,8 @@ def test_a_step_by_protocol_is_called_each_time() -> None:
         results = [float(step(leaf).gradients[0]) for leaf in (LEAF, LEAF, LEAF[:1])]
     assert results == [-3.0, -6.0, -9.0]
     assert len(told) == 1
+    with pytest.warns(RuntimeWarning, match="Counting runs as it is, .* because it is a step by protocol"):
+        assert compiled(Counting())(LEAF)[0].tolist() == [3.0, 4.0]
 
 
 def test_a_step_that_looks_at_values_runs_plainly() -> None:
