@@ -30,6 +30,13 @@ BACKENDS = {
 # The random lane runs in one process.
 SEARCHED = [backend for backend in BACKENDS if backend != "torch-dtensor"]
 
+# The rows on which compiled steps have a form of their own.
+COMPILED = {
+    "numpy": ("numba", ["numpy", "numpy-readonly"]),
+    "torch": ("torch,numba", ["torch"]),
+    "jax": ("jax", ["jax"]),
+}
+
 # Other libraries that the suite is run on, and the row that their arrays come from.
 PEERS = {"optax": "jax", "torch": "torch", "keras": "jax", "mlx": "numpy"}
 
@@ -57,6 +64,17 @@ def conformance(session: nox.Session, backend: str) -> None:
     install(session, "-e", f".[conformance,{extra}]")
     named = [argument for row in rows for argument in ("--backend", row)]
     session.run("steps-conformance", "run", *named, *session.posargs)
+
+
+@nox.session
+@nox.parametrize("backend", list(COMPILED), ids=list(COMPILED))
+def compiled(session: nox.Session, backend: str) -> None:
+    """Run the conformance suite on compiled steps, on the rows of one library."""
+    extra, rows = COMPILED[backend]
+    install(session, "-e", f".[conformance,{extra}]")
+    named = [argument for row in rows for argument in ("--backend", row)]
+    target = "steps_conformance.targets.compiled:target"
+    session.run("steps-conformance", "run", "--target", target, *named, *session.posargs)
 
 
 @nox.session
@@ -88,6 +106,13 @@ def teeth(session: nox.Session) -> None:
     """Try the suite on planted faults and on mutants of steps_core; one that survives is an error."""
     install(session, "-e", ".[conformance,numpy,torch,jax,strict]")
     session.run("python", "-m", "planted", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure steps beside other libraries and the machine's limit, and write docs/benchmarks."""
+    install(session, "-e", ".[bench]")
+    session.run("python", "benchmarks/run.py", "--out", str(ROOT / "docs/benchmarks"), *session.posargs)
 
 
 @nox.session

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .namespaces import is_tracing
+from .namespaces import is_tracing, namespace_of, recorder_of
 
 
 def stop_here(step: object, gradients: Sequence[Any], weights: Any, state: Any) -> None:
@@ -13,6 +13,11 @@ def stop_here(step: object, gradients: Sequence[Any], weights: Any, state: Any) 
 
     While a library traces the step there are no values to look at, so it warns instead.
     """
+    for leaf in gradients:
+        recorder = recorder_of(namespace_of(leaf))
+        if recorder is not None:
+            recorder.stop()
+            return
     if any(is_tracing(leaf) for leaf in gradients):
         _warn_skipped(type(step).__name__)
     else:

@@ -141,6 +141,21 @@ def detached(array: Array) -> Array:
     return array
 
 
+def recorder_of(xp: Namespace) -> Any:
+    """Return what a namespace that only records operations keeps whole things with; None for all others.
+
+    Such a namespace has a ``recorder`` with these methods:
+
+    - ``square_sums(x, axes)`` and ``joint_square_sums(arrays)``: the named reductions, which whoever runs the
+      record may compute in another form that meets the same requirements;
+    - ``evaluated(function, count)``: the 0-d float32 result of a function of the count, called at each run;
+    - ``seen_by_users(leaf)``: what a function of the user, such as a mask, gets in place of a leaf;
+    - ``stop()``: is told that the step stops in the debugger here at each call;
+    - ``refuse(reason)``: raises, because what comes next cannot be recorded.
+    """
+    return getattr(xp, "recorder", None)
+
+
 def computed_once(scalars: Any) -> Any:
     """Return a named tuple of 0-d arrays as it is; all of them must be 0 where the first one is.
 

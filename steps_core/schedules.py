@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -15,7 +16,7 @@ from . import checks
 from .deferred import Deferrable
 from .descriptions import described, options_beyond_defaults
 from .errors import ArgumentError, ArgumentTypeError, StepsError, refusal, shown
-from .namespaces import Array, Namespace, astype, namespace_of
+from .namespaces import Array, Namespace, astype, namespace_of, recorder_of
 from .numerics.formats import FLOAT32, constant
 
 Schedule = Callable[[Array], Array]
@@ -329,6 +330,9 @@ def schedule_value(argument: str, schedule: Schedule, count: Array) -> Array:
         ArgumentTypeError: the schedule returned something else than a number or a 0-d array.
     """
     xp = namespace_of(count)
+    recorder = recorder_of(xp)
+    if recorder is not None:
+        return recorder.evaluated(partial(schedule_value, argument, schedule), count)
     value = schedule(count)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return xp.full_like(count, constant(checks.finite(argument, value), FLOAT32))

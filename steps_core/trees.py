@@ -23,10 +23,11 @@ _REGISTER = __name__
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """Return the leaves of a tree and what is needed to rebuild it."""
     leaves, structure = _flatten(tree)
-    unopened = {type(leaf): leaf for leaf in leaves if _opens_in_jax(leaf)}
+    examples = {type(leaf): leaf for leaf in leaves}
+    unopened = [leaf for leaf in examples.values() if _opens_in_jax(leaf)]
     if not unopened:
         return leaves, structure
-    for example in unopened.values():
+    for example in unopened:
         _register_from_jax(type(example))
     return flatten(tree)
 

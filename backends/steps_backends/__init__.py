@@ -1,7 +1,8 @@
-"""Array libraries as data: what each can do, and how to make and read its arrays."""
+"""Array libraries as data: what each can do, how to make and read its arrays, and how it runs a step fast."""
 
 from importlib import import_module
 
+from .compiling import CompiledStep, compile  # noqa: A004  # The field's word.
 from .declaration import TRAITS, Declaration
 from .formats import FORMATS, LEAF_DTYPES, Format, format_of
 from .host import HostArray, host_array
@@ -38,11 +39,13 @@ __all__ = [
     "LEAF_DTYPES",
     "TRAITS",
     "Backend",
+    "CompiledStep",
     "Declaration",
     "Format",
     "HostArray",
     "HostReadError",
     "Probe",
+    "compile",
     "format_of",
     "get",
     "host_array",

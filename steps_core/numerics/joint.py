@@ -7,7 +7,7 @@ from ..namespaces import Array, Namespace, astype, computed_once, dtype_name
 from ..placing import placed, scalar_kind, scalar_place
 from ..shards import added_up, along_first_axis, is_sharded, local_part, splitting_axes
 from .formats import FLOAT64, format_of, is_complex_name
-from .norms import ScaledNorm, SquareSums, add_square_sums, leaf_square_sums, scaled_norm
+from .norms import ScaledNorm, SquareSums, add_square_sums, joint_square_sums, scaled_norm
 
 
 def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
@@ -19,17 +19,17 @@ def joint_norm(xp: Namespace, leaves: Sequence[Array]) -> ScaledNorm:
         leaves: at least one widened array.
     """
     needs_float64 = any(format_of(leaf) is FLOAT64 for leaf in leaves)
-    by_kind: dict[Any, dict[frozenset[int], list[SquareSums]]] = {}
+    by_kind: dict[Any, dict[frozenset[int], list[Array]]] = {}
     for leaf in leaves:
-        part = local_part(leaf)
-        sums = leaf_square_sums(xp, _in_float64(xp, part) if needs_float64 else part)
         split = splitting_axes(leaf) if is_sharded(leaf) else frozenset()
-        by_kind.setdefault(scalar_kind(leaf), {}).setdefault(split, []).append(sums)
+        part = local_part(leaf)
+        wide = _in_float64(xp, part) if needs_float64 else part
+        by_kind.setdefault(scalar_kind(leaf), {}).setdefault(split, []).append(wide)
     home = scalar_place(leaves[0])
     totals = []
     for (_, mesh), by_split in by_kind.items():
-        total = _over_mesh(xp, by_split, mesh)
-        totals.append(SquareSums(*(placed(part, home) for part in total)))
+        sums = {split: joint_square_sums(xp, parts) for split, parts in by_split.items()}
+        totals.append(SquareSums(*(placed(part, home) for part in _over_mesh(xp, sums, mesh))))
     norm: ScaledNorm = computed_once(scaled_norm(xp, add_square_sums(xp, totals)))
     return norm
 
@@ -39,16 +39,15 @@ def _in_float64(xp: Namespace, leaf: Array) -> Array:
     return astype(xp, leaf, getattr(xp, name))
 
 
-def _over_mesh(xp: Namespace, by_split: dict[frozenset[int], list[SquareSums]], mesh: Any) -> SquareSums:
+def _over_mesh(xp: Namespace, sums: dict[frozenset[int], SquareSums], mesh: Any) -> SquareSums:
     """Return the total of the sums of all processes: one all-reduce for each axis of a mesh.
 
     Args:
         xp: the namespace.
-        by_split: the sums of leaves, by the axes of the mesh along which the leaf is split; along the others
-            it is copied, and counts once.
+        sums: of leaves, by the axes of the mesh along which the leaves are split; along the others they are
+            copied, and count once. It is used up.
         mesh: the mesh; None where there is one process.
     """
-    sums = {split: add_square_sums(xp, parts) for split, parts in by_split.items()}
     for axis in range(0 if mesh is None else mesh.ndim):
         partial = [split for split in sums if axis in split]
         if not partial:

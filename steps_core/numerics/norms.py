@@ -6,10 +6,10 @@
 J. L. Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector", ACM TOMS 4(1), 1978.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..namespaces import Array, Namespace
+from ..namespaces import Array, Namespace, recorder_of
 from ..shards import is_sharded, on_local_part, summed_axes
 from .formats import FloatFormat, format_of
 from .sums import BLOCK, sum_of_all, sum_over
@@ -54,6 +54,9 @@ def safe_sqrt(xp: Namespace, x: Array) -> Array:
 
 def square_sums(xp: Namespace, x: Array, axes: tuple[int, ...]) -> SquareSums:
     """Return the sums over these axes, which stay with length 1."""
+    recorder = recorder_of(xp)
+    if recorder is not None:
+        return SquareSums(*recorder.square_sums(x, axes))
     if is_sharded(x):
         return SquareSums(*summed_axes(x, axes, lambda part, over: square_sums(xp, part, over)))
     return _summed(xp, x, lambda squares: sum_over(xp, squares, axes))
@@ -62,6 +65,14 @@ def square_sums(xp: Namespace, x: Array, axes: tuple[int, ...]) -> SquareSums:
 def leaf_square_sums(xp: Namespace, x: Array) -> SquareSums:
     """Return the 0-d sums over a whole leaf."""
     return _summed(xp, x, lambda squares: sum_of_all(xp, squares))
+
+
+def joint_square_sums(xp: Namespace, leaves: Iterable[Array]) -> SquareSums:
+    """Return the 0-d sums over leaves of one format on one device."""
+    recorder = recorder_of(xp)
+    if recorder is not None:
+        return SquareSums(*recorder.joint_square_sums(leaves))
+    return add_square_sums(xp, [leaf_square_sums(xp, leaf) for leaf in leaves])
 
 
 def _summed(xp: Namespace, x: Array, sum_up: Callable[[Array], Array]) -> SquareSums:

@@ -8,7 +8,7 @@ from ..call import Call, Values
 from ..errors import ArgumentTypeError, refusal
 from ..leaves import Leaves
 from ..masks import MaskTree
-from ..namespaces import Array
+from ..namespaces import Array, recorder_of
 from ..state import State, StateView
 from ..trees import is_container, key_paths
 from .nesting import advance_inner, initial_inner_state
@@ -91,8 +91,10 @@ class MaskedStep(WrappingStep):
         if isinstance(self.mask, MaskTree):
             return self.mask.over(leaves.structure, leaves.name)
         paths = key_paths(leaves.structure)
+        recorder = recorder_of(leaves.xp)
+        seen = recorder.seen_by_users if recorder is not None else lambda leaf: leaf
         return [
-            leaf is not None and _as_bool(self.mask(path, leaf), leaves, index)
+            leaf is not None and _as_bool(self.mask(path, seen(leaf)), leaves, index)
             for index, (path, leaf) in enumerate(zip(paths, leaves.values, strict=True))
         ]
 

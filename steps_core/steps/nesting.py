@@ -9,6 +9,7 @@ from ..call import Call, Values
 from ..contract import Step, StepLike
 from ..errors import ArgumentTypeError, StepsError, refusal
 from ..leaves import Leaves, open_tree, require_partner, require_wide_enough
+from ..namespaces import recorder_of
 from ..state import StateView
 
 
@@ -23,6 +24,9 @@ def advance_inner(step: StepLike, call: Call, gradients: Values, state: StateVie
     """Return what an inner step makes of wide gradients, and its new state."""
     if isinstance(step, Step):
         return step.run(call, gradients, state)
+    recorder = recorder_of(call.xp)
+    if recorder is not None:
+        recorder.refuse(f"{type(step).__name__} is a step by protocol, which may keep values of its own")
     if getattr(step, "constrains", False) and call.given_weights is not None:
         require_wide_enough(call.gradients, call.given_weights)
     weights = None if call.given_weights is None else call.given_weights.tree

@@ -29,11 +29,12 @@ ALWAYS = {
 }
 LAZILY = {
     CORE: {"numpy", "safetensors"},
-    BACKENDS: ARRAY_LIBRARIES,
+    BACKENDS: {*ARRAY_LIBRARIES, "numba"},
     CONFORMANCE: set(),
 }
 SHARED_BY_STEPS = {"end_to_end", "nesting", "rates", "wrapping"}
 EXCEPTIONS = {  # lazily, too
+    BACKENDS / "compiling/compiled.py": {"steps_core"},
     CONFORMANCE / "targets/steps_core.py": {"steps_core"},
     CONFORMANCE / "targets/peers/optax.py": {"optax", "jax"},
     CONFORMANCE / "targets/peers/torch.py": {"torch"},

@@ -93,7 +93,7 @@ def test_every_job_runs_the_nox_session_of_its_name_and_every_session_has_a_job(
     assert sessions().keys() == jobs.keys()
 
 
-@pytest.mark.parametrize("job", ["conformance", "random"])
+@pytest.mark.parametrize("job", ["conformance", "compiled", "random"])
 def test_every_library_that_needs_no_gpu_is_run(job):
     libraries = set(workflow("ci.yml")["jobs"][job]["strategy"]["matrix"]["backend"])
 

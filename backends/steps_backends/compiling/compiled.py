@@ -1,0 +1,155 @@
+"""`compile`: a step that is traced once and then run in the fastest way its library has."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from typing import Any
+
+from .jax_runner import JaxRunner
+from .numpy_runner import NumpyRunner
+from .packages import module_of, package_of
+from .shared_memory import NumpySharing, TorchSharing
+
+DONATABLE = ("gradients", "state")
+
+Runner = Callable[[Any, Any, Any, Any], Any]  # of gradients, the same opened, weights and state
+
+
+class CompiledStep:
+    """A step with the same contract and the same state as the one it runs.
+
+    Attributes:
+        step: the step that it runs.
+        donate: the arguments whose memory a call may write to.
+    """
+
+    def __init__(self, step: Any, donate: frozenset[str]) -> None:
+        self.step = step
+        self.donate = donate
+        # Looked up now: a compiler of the library that sees a call cannot import.
+        self._package = package_of(step)
+        self._trees = None if self._package is None else module_of(self._package, "trees")
+        self._namespaces: Any = None if self._package is None else module_of(self._package, "namespaces")
+        self._runners: dict[str, Runner | None] = {"": None}
+        self._by_kind: dict[type, Runner | None] = {}
+        self._told: set[str] = set()
+
+    def __repr__(self) -> str:
+        donate = f", donate={tuple(sorted(self.donate))}" if self.donate else ""
+        return f"compile({self.step!r}{donate})"
+
+    @property
+    def negates(self) -> bool:
+        """As the step."""
+        return bool(self.step.negates)
+
+    @property
+    def needs_weights(self) -> bool:
+        """As the step."""
+        return bool(getattr(self.step, "needs_weights", False))
+
+    @property
+    def constrains(self) -> bool:
+        """As the step."""
+        return bool(getattr(self.step, "constrains", False))
+
+    def init(self, weights: Any) -> Any:
+        """Return the step's first state for these weights."""
+        return self.step.init(weights)
+
+    def describe(self) -> Any:
+        """Return the description of the step: how it is run is no part of it."""
+        return self.step.describe()
+
+    def __call__(self, gradients: Any, weights: Any = None, state: Any = None, **options: Any) -> Any:
+        """Return the processed gradients and the new state, as the step does.
+
+        Args:
+            gradients, weights, state: as the step takes them.
+            options: what else it takes; then the step itself is called.
+        """
+        if self._trees is None:
+            self._tell("it is a step by protocol, which may keep values of its own")
+        if options or self._trees is None or self._namespaces.is_compiled_by_torch():
+            return self.step(gradients, weights, state, **options)
+        try:
+            opened = self._trees.flatten(gradients)
+            runner = self._runner(next(leaf for leaf in opened[0] if leaf is not None))
+        except Exception:  # noqa: BLE001  # The plain call tells what is wrong, if anything is.
+            runner = None
+        if runner is None:
+            return self.step(gradients, weights, state)
+        return runner(gradients, opened, weights, state)
+
+    def _runner(self, leaf: Any) -> Runner | None:
+        kind = type(leaf)
+        if kind not in self._by_kind:
+            xp = self._namespaces.namespace_of(leaf)
+            library = "" if xp is None else self._namespaces.library_name(xp)
+            if library not in self._runners:
+                self._runners[library] = self._made_runner(library)
+            self._by_kind[kind] = self._runners[library]
+        return self._by_kind[kind]
+
+    def _made_runner(self, library: str) -> Runner | None:
+        assert self._package is not None
+        given = self.step, self._package, self.donate
+        if library == "numpy":
+            return NumpyRunner(*given, NumpySharing(self._namespaces), self._tell)
+        if library == "torch" and find_spec("numpy") is not None:
+            return NumpyRunner(*given, TorchSharing(), self._tell)
+        if library == "jax":
+            return JaxRunner(*given, self._tell)
+        self._tell(f"there is no compiled form for {library}")
+        return None
+
+    def _tell(self, reason: str) -> None:
+        """Warn, once for each reason, that the step runs plainly."""
+        if reason not in self._told:
+            self._told.add(reason)
+            warnings.warn(
+                f"{type(self.step).__name__} runs as it is, not compiled, because {reason}; "
+                "its results are the same",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def compile(step: Any, donate: Iterable[str] = ()) -> CompiledStep:  # noqa: A001  # The field's word.
+    """Return a step that does the same as another one, in the fastest way that the library of its arrays has.
+
+    The first call with gradients of some form (structure, shapes, dtypes) traces the step and makes a plan of
+    it; later calls run the plan. Contract, state, results and errors are the step's own, so that compiled and
+    plain calls may take turns on one state: element-wise results have the same bits, norms may differ in the
+    last one. What cannot be traced runs as it is, and one warning says why.
+
+    Args:
+        step: any step; a chain is traced as a whole.
+        donate: "gradients", "state", or both: arrays of theirs may be written to by a call and must not be
+            used after it. Without it nothing given is written to. Default none.
+
+    Returns:
+        A step with ``init``, ``negates``, ``needs_weights`` and ``describe`` of the given one.
+
+    Raises:
+        ArgumentTypeError: step is no step.
+        ArgumentError: donate names something else.
+
+    Example:
+        >>> import numpy as np
+        >>> from steps_backends import compile
+        >>> from steps_core import SGDStep
+        >>> step = compile(SGDStep(learning_rate=0.5))
+        >>> updates, state = step(np.asarray([1.0, -2.0]))
+        >>> updates
+        array([-0.5,  1. ])
+    """
+    from steps_core.contract import checked_step
+    from steps_core.errors import ArgumentError, refusal
+
+    named = (donate,) if isinstance(donate, str) else tuple(donate)
+    for name in named:
+        if name not in DONATABLE:
+            rule = f"name {' or '.join(DONATABLE)}"
+            raise refusal(ArgumentError, "donate", rule, name, 'pass donate=("gradients", "state")')
+    return CompiledStep(checked_step("step", step), frozenset(named))

@@ -1,0 +1,232 @@
+"""A kernel as one loop that numba compiles: each element is read once, and written once.
+
+The loop does the operations of the kernel one by one in their formats, without fast-math and without fused
+multiply-adds, so that its bits are those of NumPy. Its text lies in a file of the user's cache, beside which
+numba keeps the machine code.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from .kernels import Kernel, Literal, Operand, Operation, Ref
+from .numpy_source import BlockFunction
+from .tracing import CAST, COPY
+
+_DTYPES = {"<f4": "float32", "<f8": "float64", "|b1": "bool_"}
+_TEXTS = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "absolute": "abs({0})",
+    "sqrt": "np.sqrt({0})",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
+    "logical_and": "{0} & {1}",
+    "logical_or": "{0} | {1}",
+    "logical_not": "not {0}",
+    "isfinite": "np.isfinite({0})",
+    "isnan": "np.isnan({0})",
+    "where": "{1} if {0} else {2}",
+    # NaN where either is, as NumPy's.
+    "minimum": "{0} if ({0} < {1} or {0} != {0}) else {1}",
+    "maximum": "{0} if ({0} > {1} or {0} != {0}) else {1}",
+    COPY: "{0}",
+}
+
+
+def fused_function(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction | None:
+    """Return the compiled loop of a kernel; None where numba is missing or would not give NumPy's bits.
+
+    Args:
+        kernel: specialised.
+        aliases: for each stored result, the array whose memory it is written to, or None.
+    """
+    if kernel.parts or kernel.summed or not _is_supported(kernel) or not has_numba():
+        return None
+    return _compiled(kernel, aliases)
+
+
+def _is_supported(kernel: Kernel) -> bool:
+    dtypes = {
+        *kernel.arrays,
+        *kernel.scalars,
+        *(operation.dtype for operation in kernel.operations),
+        *(dtype for _, dtype in kernel.stored),
+    }
+    names = {operation.name for operation in kernel.operations}
+    return dtypes <= _DTYPES.keys() and names <= {*_TEXTS, CAST}
+
+
+@cache
+def has_numba() -> bool:
+    """Return whether numba can be used, and say once that it cannot."""
+    if find_spec("numba") is None:
+        _say("without numba NumPy runs block by block; pip install 'steps-core[numba]' makes it faster")
+        return False
+    try:
+        import numba  # noqa: F401
+    except ImportError as error:
+        _say(f"numba cannot be imported ({error}), so NumPy runs block by block")
+        return False
+    return True
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"steps_backends: {text}\n")
+
+
+@lru_cache(maxsize=1024)
+def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
+    source = loop_source(kernel, aliases)
+    loop = _module_of(source).loop
+    own = [number for number, array in enumerate(aliases) if array is None]
+    is_ready = False
+
+    def run(
+        start: int,
+        stop: int,
+        rows: int,
+        arrays: Sequence[Any],
+        outputs: Sequence[Any],
+        parts: Sequence[Any],
+        scalars: Sequence[Any],
+        registers: Sequence[Any],
+        add_squares: Callable[[int, Any], None],
+    ) -> None:
+        nonlocal is_ready
+        given = [array[start:stop] for array in arrays]
+        written = [outputs[number][start:stop] for number in own]
+        if not is_ready:
+            _announced(loop, *given, *written, *scalars)
+            is_ready = True
+        else:
+            loop(*given, *written, *scalars)
+
+    return BlockFunction(run, (), source)
+
+
+def _announced(loop: Any, *arguments: Any) -> None:
+    """Run a loop that may have to be compiled first, and say so if it was."""
+    misses = sum(loop.stats.cache_misses.values())
+    _say_on_terminal("compiling a fused loop with numba (once; it is kept on disk) ... ")
+    loop(*arguments)
+    compiled = sum(loop.stats.cache_misses.values()) > misses
+    _say_on_terminal("done\n" if compiled else "found on disk\n", continues=True)
+
+
+def _say_on_terminal(text: str, *, continues: bool = False) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(text if continues else f"steps_backends: {text}")
+        sys.stderr.flush()
+
+
+def _module_of(source: str) -> Any:
+    """Return the module of a text, from a file, because numba keeps machine code beside files only."""
+    name = f"steps_core_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    file = _cache_folder() / f"{name}.py"
+    if not file.is_file() or file.read_text() != source:
+        partial = file.with_suffix(f".{os.getpid()}")
+        partial.write_text(source)
+        partial.replace(file)
+    spec = spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    # Where numba looks for it when it reads the machine code again.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def _cache_folder() -> Path:
+    """Return a folder of this user that can be written to."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "steps-core" / "loops"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        import tempfile
+
+        return Path(tempfile.mkdtemp(prefix="steps-core-"))
+    return folder
+
+
+def loop_source(kernel: Kernel, aliases: tuple[int | None, ...]) -> str:
+    """Return the text of a module with the function ``loop``."""
+    constants: dict[str, str] = {}
+    lines = [f"a{index}_ = a{index}[i]" for index in range(len(kernel.arrays))]
+    lines += [
+        f"r{index} = {_text(operation, kernel, constants)}"
+        for index, operation in enumerate(kernel.operations)
+    ]
+    outputs = []
+    for number, (operand, dtype) in enumerate(kernel.stored):
+        array = aliases[number]
+        if array is None:
+            outputs.append(f"o{number}")
+        target = f"o{number}" if array is None else f"a{array}"
+        lines.append(f"{target}[i] = {_operand(operand, dtype, constants)}")
+    arguments = [
+        *(f"a{index}" for index in range(len(kernel.arrays))),
+        *outputs,
+        *(f"s{index}" for index in range(len(kernel.scalars))),
+    ]
+    length = f"{(outputs or arguments)[0]}.size"
+    return "\n".join(
+        [
+            "import numba",
+            "import numpy as np",
+            "",
+            *(f"{name} = {text}" for text, name in constants.items()),
+            "",
+            "",
+            '@numba.njit(nogil=True, error_model="numpy", cache=True)',
+            f"def loop({', '.join(arguments)}):",
+            f"    for i in range({length}):",
+            *(f"        {line}" for line in lines),
+            "",
+        ]
+    )
+
+
+def _text(operation: Operation, kernel: Kernel, constants: dict[str, str]) -> str:
+    dtype = _format_of(operation, kernel)
+    given = [_operand(operand, dtype, constants) for operand in operation.operands]
+    if operation.name == CAST:
+        return f"np.{_DTYPES[operation.dtype]}({given[0]})"
+    return _TEXTS[operation.name].format(*given)
+
+
+def _format_of(operation: Operation, kernel: Kernel) -> str:
+    """Return the dtype that Python's numbers take in an operation."""
+    for operand in operation.operands:
+        if isinstance(operand, Ref):
+            dtype = {
+                "array": kernel.arrays,
+                "scalar": kernel.scalars,
+                "result": tuple(before.dtype for before in kernel.operations),
+            }[operand.kind][operand.index]
+            if dtype != "|b1":
+                return dtype
+    return operation.dtype
+
+
+def _operand(operand: Operand, dtype: str, constants: dict[str, str]) -> str:
+    if isinstance(operand, Literal):
+        value = operand.value
+        text = repr(value) if isinstance(value, (bool, int)) else f'float.fromhex("{float(value).hex()}")'
+        named = f"np.{_DTYPES[operand.dtype or dtype]}({text})"
+        return constants.setdefault(named, f"c{len(constants)}")
+    return f"a{operand.index}_" if operand.kind == "array" else f"{operand.kind[0]}{operand.index}"

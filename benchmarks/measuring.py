@@ -1,0 +1,54 @@
+"""Measuring candidates side by side: one process, shuffled rounds, median and minimum."""
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+Candidate = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Times:
+    """What one candidate took, in milliseconds.
+
+    Attributes:
+        first: the first call, tracing and compiling included.
+        median, least: of the rounds.
+    """
+
+    first: float
+    median: float
+    least: float
+
+    def as_json(self) -> dict[str, float]:
+        """Return the numbers, rounded to what they are worth."""
+        return {name: float(f"{value:.4g}") for name, value in asdict(self).items()}
+
+
+def measure(candidates: Mapping[str, Callable[[], Candidate]], rounds: int) -> dict[str, Times]:
+    """Return the times of candidates, each of which is made and called once before the rounds."""
+    order = random.Random(0)
+    made: dict[str, Candidate] = {}
+    first: dict[str, float] = {}
+    for name, make in candidates.items():
+        made[name] = make()
+        first[name] = _milliseconds(made[name], 1)
+        made[name]()
+    repeats = {name: max(1, int(20 / max(_milliseconds(call, 1), 1e-3))) for name, call in made.items()}
+    taken: dict[str, list[float]] = {name: [] for name in made}
+    for _ in range(rounds):
+        names = list(made)
+        order.shuffle(names)
+        for name in names:
+            time.sleep(0.003)
+            taken[name].append(_milliseconds(made[name], min(repeats[name], 200)))
+    return {name: Times(first[name], statistics.median(each), min(each)) for name, each in taken.items()}
+
+
+def _milliseconds(call: Candidate, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats * 1e3
