@@ -23,6 +23,8 @@ CASES = {
 }
 # they make inputs
 UNJUDGED = {"oracle.extremes", "oracle.samples"}
+# JAX warns of a fork in its process, where tests before these have loaded it. The children run NumPy alone.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork\\(\\) was called:RuntimeWarning")
 needs_fork = pytest.mark.skipif(not isolated.is_available, reason="this system cannot fork")
 
 MADE = {

@@ -22,7 +22,7 @@ def adds_a_millionth_to_the_norm(limit_norm, core):
 
 
 @fault(
-    "numerics.joint:leaf_square_sums",
+    "numerics.norms:leaf_square_sums",
     breaks=("CLIP-GLOBAL-004", "CLIP-GLOBAL-005", "CLIP-GLOBAL-006", "MONITOR-003"),
     source=f"{PEERS}: every peer squares float32 as it is, so 1e30 gives infinity and 1e-30 gives 0",
 )
@@ -82,7 +82,7 @@ def rounds_the_norm_to_a_narrow_leaf(global_norm, core):
 
 
 @fault(
-    "numerics.joint:add_square_sums",
+    "numerics.norms:add_square_sums",
     breaks=("CLIP-GLOBAL-001", "CLIP-GLOBAL-011", "MONITOR-002"),
     source="pytorch#194033, pytorch#92164: sums in bfloat16; 5,000 leaves of 1 give 16 instead of 70.7",
 )
@@ -97,7 +97,7 @@ def adds_up_in_bfloat16(add_square_sums, core):
 
 
 @fault(
-    "numerics.joint:add_square_sums",
+    "numerics.norms:add_square_sums",
     breaks=("CLIP-GLOBAL-011",),
     source=f"{PEERS}: optax adds leaf after leaf; at many leaves the small ones are lost",
 )
@@ -421,7 +421,7 @@ def rounds_weights_to_bfloat16(clip_units_relative, core):
 
 
 @fault(
-    "numerics.joint:leaf_square_sums",
+    "numerics.norms:leaf_square_sums",
     breaks=("CLIP-OPTION-011",),
     source="torchrec#3891: a norm of a leaf without elements raises",
 )
