@@ -16,11 +16,22 @@ Namespace = Any
 _NAMESPACES: dict[type, Namespace | None] = {}
 _IS_TORCH: dict[type, bool] = {}
 
+# torch.compile looks through all of sys.modules where that is asked, and fails if its own imports change it
+# meanwhile. So libraries are kept here once they are seen.
+_LOADED: dict[str, Any] = {name: sys.modules[name] for name in ("torch", "jax") if name in sys.modules}
+
 # NumPy works out the name of a dtype anew each time it is asked.
 _DTYPE_NAMES: dict[tuple[type, Any], str] = {}
 
 # Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
 _NOT_ARRAYS = {"MaskedArray", "matrix"}
+
+
+def loaded(name: str) -> Any:
+    """Return an array library that this process has loaded; None where it has not."""
+    if name not in _LOADED and name in sys.modules:
+        _LOADED[name] = sys.modules[name]
+    return _LOADED.get(name)
 
 
 def namespace_of(value: Any) -> Namespace:
@@ -32,7 +43,7 @@ def namespace_of(value: Any) -> Namespace:
 
 
 def _find_namespace(value: Any) -> Namespace | None:
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         import array_api_compat.torch as xp
 
@@ -177,13 +188,15 @@ def requires_grad(array: Array) -> bool:
 
 def is_traced_by_jax(array: Any) -> bool:
     """Return whether this is an abstract value inside a JAX transformation."""
-    jax = sys.modules.get("jax")
+    if is_torch(array):
+        return False
+    jax = loaded("jax")
     return jax is not None and isinstance(array, jax.core.Tracer)
 
 
 def is_compiled_by_torch() -> bool:
     """Return whether torch.compile is recording this code instead of running it."""
-    torch = sys.modules.get("torch")
+    torch = loaded("torch")
     return torch is not None and bool(torch.compiler.is_compiling())
 
 

@@ -4,14 +4,13 @@ A tree is a nested dict, list, tuple, namedtuple, OrderedDict, a class known to 
 to `register_container`, a class known to JAX, or one bare array. ``None`` is a leaf.
 """
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import optree
 
 from .errors import ArgumentError, ArgumentTypeError, TreeMismatchError, refusal
-from .namespaces import is_compiled_by_torch
+from .namespaces import is_compiled_by_torch, loaded
 
 Tree = Any
 Structure = optree.PyTreeSpec
@@ -164,14 +163,14 @@ def register_container(
 
 
 def _opens_in_jax(leaf: Any) -> bool:
-    jax = sys.modules.get("jax")
+    jax = loaded("jax")
     if jax is None or leaf is None or hasattr(leaf, "dtype") or is_compiled_by_torch():
         return False
     return not jax.tree_util.all_leaves([leaf])
 
 
 def _register_from_jax(kind: type) -> None:
-    util = sys.modules["jax"].tree_util
+    util = loaded("jax").tree_util
 
     def flatten(container: Any) -> tuple[Any, Any, Any]:
         keyed, treedef = util.tree_flatten_with_path(container, is_leaf=lambda node: node is not container)

@@ -91,11 +91,13 @@ def slots(description: Description) -> list[Description]:
     """Return the steps of a chain in order.
 
     Raises:
-        NotExpressible: a slot that is not one of step1, step2, ...
+        NotExpressible: a slot that is not one of step1, step2, ..., or one under two names.
     """
     options = description.get("options", {})
     if any(not (key.startswith("step") and key[4:].isdigit()) for key in options):
         raise NotExpressible("its chains have no slots with other names, nor options")
+    if {"step0", "step10"} <= options.keys():
+        raise NotExpressible("its chains have no names for slots, and so none that mean the same one")
     # step0 is the tenth
     places = {10 if key == "step0" else int(key[4:]): step for key, step in options.items()}
     return [places[place] for place in sorted(places) if places[place] is not None]
