@@ -73,7 +73,8 @@ def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained)
         "A conformance suite that passes wrong code is worse than none. So this one is tried on wrong code: "
         f"on **{figures['faults']} faults written by hand**, of which it catches **{figures['caught']}**, "
         f"and on **{figures['mutants']:,} mutants** of the reference implementation, small changes made one "
-        f"at a time in the modules that are listed below, of which it notices **{figures['noticed']:,}**. Only the suite's own deterministic "
+        f"at a time in the modules that are listed below, of which it notices **{figures['noticed']:,}**. "
+        "Only the suite's own deterministic "
         "cases count; unit tests and the random lane have no part in it. Every report says the figures. "
         "This page is made by `nox -s teeth -- --write`."
     )
