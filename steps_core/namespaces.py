@@ -61,6 +61,11 @@ def library_name(xp: Namespace) -> str:
     return name.rsplit("array_api_compat.", 1)[-1].split(".", 1)[0]
 
 
+def is_split_by_compiler(xp: Namespace) -> bool:
+    """Return whether arrays may lie in parts on several devices without the code that is traced seeing it."""
+    return library_name(xp) == "jax"
+
+
 def dtype_name(dtype: Any) -> str:
     """Return the plain name of a dtype of any library, such as ``float32``."""
     # With its class, because dtypes of two libraries may have one hash, and warn when they are compared.
@@ -112,13 +117,13 @@ def astype(xp: Namespace, array: Array, dtype: Any) -> Array:
 
 
 def part_of(array: Array, axis: int, start: int, stop: int) -> Array:
-    """Return a view of a range of the first or second axis.
+    """Return a view of a range of one axis.
 
     PyTorch's own indexing asks the CUDA driver even for a fake tensor, so tensors are narrowed.
     """
     if is_torch(array):
         return array.narrow(axis, start, stop - start)
-    return array[start:stop, ...] if axis == 0 else array[:, start:stop, ...]
+    return array[(*(slice(None),) * axis, slice(start, stop), ...)]
 
 
 def as_array(xp: Namespace, value: Array) -> Array:

@@ -24,15 +24,13 @@ class TwoProcesses:
 
     Args:
         backend: one with the trait ``two_processes``.
-        order: the order of this process. The worker, with rank 0, starts the other one, with rank 1.
+        folder: where the two meet.
+        rank: 0 in this process, 1 in the other one.
     """
 
-    def __init__(self, backend: Any, order: Any) -> None:
+    def __init__(self, backend: Any, folder: str, rank: int) -> None:
         self._backend = backend
-        if order.rank == 0:
-            self._other = _started(replace(order, rank=1), Path(order.folder))
-            threading.Thread(target=_watch, args=(self._other,), daemon=True).start()
-        backend.join(order.folder, order.rank)
+        backend.join(folder, rank)
 
     def execute(self, case: Case, target: Target) -> Result:
         """Run a case in both processes, and return what became of it: the worse of the two outcomes."""
@@ -54,6 +52,15 @@ class TwoProcesses:
         return told
 
 
+def start_second(order: Any) -> None:
+    """Start the second process of a worker with this order; it ends with this one, whose pipe closes then."""
+    file, journal = (Path(order.folder) / name for name in ("second-order.json", "second-journal.jsonl"))
+    file.write_text(json.dumps(asdict(replace(order, rank=1))), encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "steps_conformance.worker", str(file), str(journal)]
+    second = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - this package's own worker
+    threading.Thread(target=_watch, args=(second,), daemon=True).start()
+
+
 def end_alone(why: str) -> NoReturn:
     """End this process in the middle of a case, which is then seen as a crash of the case."""
     sys.stderr.write(f"{why}\n")
@@ -61,19 +68,11 @@ def end_alone(why: str) -> NoReturn:
     os._exit(_LEFT_ALONE)
 
 
-def _watch(other: "subprocess.Popen[bytes]") -> None:
+def _watch(second: "subprocess.Popen[bytes]") -> None:
     """End this process as soon as the second one has failed; else it would wait for what that says."""
-    status = other.wait()
+    status = second.wait()
     if status != 0:
         end_alone(f"the second process ended with status {status}")
-
-
-def _started(order: Any, folder: Path) -> "subprocess.Popen[bytes]":
-    """Start the second process; it ends with this one, whose pipe to it closes then."""
-    file, journal = (folder / name for name in ("second-order.json", "second-journal.jsonl"))
-    file.write_text(json.dumps(asdict(order)), encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "steps_conformance.worker", str(file), str(journal)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - this package's own worker
 
 
 def _together(both: list[Result]) -> Result:

@@ -23,7 +23,7 @@ from .loading import load_backend, load_target
 from .memory import limit_memory
 from .one_process import work_and_leave
 from .outcomes import FAILURES, Outcome
-from .ranks import TRAIT, TwoProcesses
+from .ranks import TRAIT, TwoProcesses, start_second
 from .targets.command import CommandTarget
 from .targets.connection import ProtocolError, TargetEndedError, TargetFaultError
 from .targets.copy import other_copies
@@ -104,7 +104,7 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     if order.backend is not None:
         backend = _found(journal, "backend", load_backend, order.backend)
         if backend and TRAIT in backend.declaration.traits:
-            both = _found(journal, "second process", partial(TwoProcesses, order=order), backend)
+            both = _found(journal, "second process", partial(_both, order), backend)
             if both is None:
                 return
         probe = _journaled(journal, "probe", _probe_facts, backend) if backend else None
@@ -131,6 +131,13 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
                 journal.write("warning", text=_another_copy(folder))
     if isinstance(target, CommandTarget):
         target.close()
+
+
+def _both(order: Order, backend: Any) -> TwoProcesses:
+    """Return this process and the other one, which that of rank 0 starts."""
+    if order.rank == 0:
+        start_second(order)
+    return TwoProcesses(backend, order.folder, order.rank)
 
 
 def _with_what_is_left(target: CommandTarget, result: Result) -> Result:

@@ -3,29 +3,27 @@
 import math
 from collections.abc import Iterable
 
-from ..namespaces import Array, Namespace, library_name, part_of
+from ..namespaces import Array, Namespace, is_split_by_compiler, part_of
 from ..shards import is_sharded, only_element, summed_axes
 
 # A library may add the elements of a block one by one: short blocks keep that harmless, long ones fast.
 BLOCK = 128
 # Rows are always added one by one, and as fast in short blocks.
 ROW_BLOCK = 8
+SHORTEST_BLOCK = 4
 
 
 def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
-    """Return the sum over one axis: of blocks first, then in the same way of their sums.
+    """Return the sum over one axis, which vanishes: of blocks first, then in the same way of their sums.
 
     A plain sum over an axis that is not contiguous adds one row after another, and is thousands of
     ulps off at a million rows.
-
-    Args:
-        x: real or complex array of rank 1 or 2.
-        axis: 0 or 1; it vanishes.
     """
-    length = x.shape[axis]
-    block = BLOCK if axis == x.ndim - 1 else ROW_BLOCK
+    length, block = x.shape[axis], BLOCK if axis == x.ndim - 1 else ROW_BLOCK
     if length <= block:
         return xp.sum(x, axis=axis)
+    if is_split_by_compiler(xp):
+        block = _dividing(length, block)
     whole = length // block * block
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     blocks = x if whole == length else part_of(x, axis, 0, whole)
@@ -34,6 +32,11 @@ def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
     if whole == length:
         return total
     return total + xp.sum(part_of(x, axis, whole, length), axis=axis)
+
+
+def _dividing(length: int, block: int) -> int:
+    """Return the longest block that leaves no rest, where one is not too short: a cut array is gathered."""
+    return next((size for size in range(block, SHORTEST_BLOCK - 1, -1) if length % size == 0), block)
 
 
 def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
@@ -48,7 +51,7 @@ def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
         return xp.sum(x, axis=axes, keepdims=True)
     if not kept:
         return xp.reshape(sum_of_all(xp, x), shape)
-    if library_name(xp) == "jax":
+    if is_split_by_compiler(xp):
         return xp.reshape(_axis_by_axis(xp, x, axes), shape)
     leading = max(axes) < min(kept)
     order = (*axes, *kept) if leading else (*kept, *axes)
@@ -65,33 +68,16 @@ def as_number(xp: Namespace, x: Array) -> Array:
 
 def sum_of_all(xp: Namespace, x: Array) -> Array:
     """Return the 0-d sum of all elements."""
-    if library_name(xp) == "jax":
+    if is_split_by_compiler(xp):
         return _axis_by_axis(xp, x, range(x.ndim))
     return blocked_sum(xp, xp.reshape(x, (-1,)), 0)
 
 
 def _axis_by_axis(xp: Namespace, x: Array, axes: Iterable[int]) -> Array:
-    """Return the sum over axes, which vanish; none are merged, since JAX would gather a sharded array."""
+    """Return the sum over axes, which vanish; none are merged, since a split array would be gathered."""
     for axis in sorted(axes, reverse=True):
-        x = _sum_along(xp, x, axis)
+        x = blocked_sum(xp, x, axis)
     return x
-
-
-def _sum_along(xp: Namespace, x: Array, axis: int) -> Array:
-    """Return the sum over one axis, which vanishes, in blocks that divide its length where there are such."""
-    length, most = x.shape[axis], BLOCK if axis == x.ndim - 1 else ROW_BLOCK
-    if length <= most:
-        return xp.sum(x, axis=axis)
-    before = (slice(None),) * axis
-    block = next(size for size in range(most, 0, -1) if length % size == 0)
-    whole = length
-    if block < max(4, most // 16):
-        block, whole = most, length // most * most
-    blocks = xp.reshape(
-        x[(*before, slice(whole))], (*x.shape[:axis], whole // block, block, *x.shape[axis + 1 :])
-    )
-    total = _sum_along(xp, xp.sum(blocks, axis=axis + 1), axis)
-    return total if whole == length else total + xp.sum(x[(*before, slice(whole, None))], axis=axis)
 
 
 def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:

@@ -193,7 +193,7 @@ def test_an_endless_loop_counts_as_noticed(row):
 @needs_fork
 def test_what_cannot_be_imported_counts_as_noticed(row):
     broken = {"steps.sgd": compile("1 / 0", "sgd.py", "exec")}
-    answer = isolated.isolated(lambda: row._first_to_notice(broken, []))
+    answer = isolated.isolated(lambda: row._first_to_notice(broken, [], None))
 
     assert answer == ("loading", "ZeroDivisionError: division by zero")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from steps_backends import HostArray, host_array
 from steps_conformance.oracle import centering, clipping, constraint
-from steps_conformance.oracle.exact import Exact, exact, mp, norm, number
+from steps_conformance.oracle.exact import Exact, constant, exact, mp, norm, number
 from steps_conformance.oracle.units import units
 
 
@@ -27,6 +27,18 @@ def test_a_float_is_taken_as_the_double_it_is() -> None:
     """0.1 is the double nearest to a tenth, not a tenth."""
     assert number(0.1) == number(Fraction(0.1))
     assert number(0.1) != mp.mpf(1) / 10
+
+
+def test_every_number_becomes_one_of_the_oracle() -> None:
+    """Numbers of Python and of another context of mpmath, and the elements of arrays."""
+    import mpmath
+
+    for given in (1, 0.5, Fraction(1, 3), mpmath.mpf(2)):
+        assert isinstance(number(given), mp.mpf)
+    assert isinstance(number(1 + 2j), mp.mpc)
+    assert abs(3 * number(Fraction(1, 3)) - 1) < mp.mpf(10) ** -45
+    assert all(isinstance(value, mp.mpf) for value in leaf([0.5, -2.0]).values)
+    assert all(isinstance(value, mp.mpf) for value in constant(0.5, leaf([1.0, 2.0])).values)
 
 
 def test_the_shared_precision_of_mpmath_is_left_alone() -> None:
@@ -88,6 +100,26 @@ def test_relative_limits_by_rows() -> None:
     assert close(clipped, [3, 4, 1.5, 2])
 
 
+def test_options_are_exact_and_no_doubles() -> None:
+    """Thresholds, floors, bounds and radii of a third, given as fractions."""
+    third, whole = Fraction(1, 3), [leaf([[3.0], [4.0]])]
+    still, far = leaf([[0.0], [0.0]]), leaf([[-3.0], [4.0]])
+    assert close(clipping.per_weight(whole, third)[0], [third, third])
+    assert close(clipping.per_layer(whole, third)[0], [third * 3 / 5, third * 4 / 5])
+    assert close(clipping.global_norm(whole, third)[0], [third * 3 / 5, third * 4 / 5])
+    assert close(
+        clipping.per_weight_relative(whole, [still], third, third)[0], [third**2 * 3 / 5, third**2 * 4 / 5]
+    )
+    assert close(constraint.box(far, still, -third, third), [-third, third])
+    assert close(constraint.norm_ball(far, still, third), [-third * 3 / 5, third * 4 / 5])
+
+
+def test_the_floor_under_weights_is_a_thousandth() -> None:
+    """Where none is given."""
+    (clipped,) = clipping.per_weight_relative([leaf([3.0, 4.0])], [leaf([0.0, 0.0])], 5.0)
+    assert close(clipped, [number(1e-3) * 3, number(1e-3) * 4])
+
+
 REDUCED = {(2, 3): (0,), (2, 3, 2): (0,), (2, 3, 2, 2): (0, 1, 2), (2, 2, 2, 2, 3): (0, 1, 2, 3)}
 
 
@@ -137,6 +169,9 @@ def test_constraints_lead_to_the_nearest_point_of_their_set() -> None:
     assert moved(constraint.nonnegative(update, weight)) == [0, 3, 4, 4]
     assert moved(constraint.box(update, weight, -1.0, 3.5)) == [-1, 3, 3.5, 3.5]
     assert moved(constraint.box(update, weight, upper=3.0)) == [-2, 3, 3, 3]
+    assert moved(constraint.box(update, weight, lower=3.5)) == [3.5, 3.5, 4, 4]
+    inside = moved(constraint.norm_ball(update, weight, 4.0))
+    assert all(abs(norm(inside[column::2]) - 4) < 1e-40 for column in (0, 1))
     assert abs(norm(ball[:2]) - 2.5) < 1e-40
     assert abs(ball[0] * 3 + ball[1] * 2) < 1e-40
     assert abs(norm(ball[2:]) - 2.5) < 1e-40

@@ -155,7 +155,9 @@ def test_gradient_descent_by_hand() -> None:
     assert updates(sgd(series(4.0, 4.0), learning_rate=0.5, momentum=0.5)) == [-2, -3]
     assert updates(sgd(series(4.0, 4.0), learning_rate=0.5, momentum=0.5, nesterov=True)) == [-3, -3.5]
     assert updates(sgd(series(4.0), series(8.0), learning_rate=0.5, weight_decay=0.25)) == [-3]
+    assert updates(sgd(series(4.0), learning_rate=0.5, weight_decay=0.25)) == [-2]
     assert sgd(series(4.0)).states == [{}]
+    assert sgd([Exact((0,), ())]) == Steps([Exact((0,), ())], [{}])
 
 
 @pytest.mark.parametrize(
@@ -177,3 +179,55 @@ def test_a_run_that_starts_in_the_middle_goes_on_as_the_whole_one(rule: Any, opt
 
     assert rest.updates == whole.updates[4:]
     assert rest.states == whole.states[4:]
+
+
+BY_DEFAULT: dict[Any, dict[str, Any]] = {
+    adam: {
+        "learning_rate": 1e-3,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "epsilon": 1e-8,
+        "epsilon_root": 0.0,
+        "amsgrad": False,
+        "nesterov": False,
+        "weight_decay": 0.0,
+        "largest": float("inf"),
+    },
+    rmsprop: {
+        "learning_rate": 1e-3,
+        "decay": 0.9,
+        "epsilon": 1e-8,
+        "epsilon_inside": True,
+        "centered": False,
+        "momentum": 0.0,
+        "nesterov": False,
+        "weight_decay": 0.0,
+        "largest": float("inf"),
+    },
+    sgd: {"learning_rate": 1e-2, "momentum": 0.0, "nesterov": False, "weight_decay": 0.0},
+    momentum: {"decay": 0.9, "nesterov": False},
+}
+
+
+@pytest.mark.parametrize("rule", BY_DEFAULT, ids=lambda rule: rule.__name__)
+def test_the_defaults_are_those_of_the_steps(rule: Any) -> None:
+    """What is not given is what design.md says."""
+    gradients, options = series(1.5, -2.0, 1e-3), BY_DEFAULT[rule]
+    given = (gradients,) if rule is momentum else (gradients, series(3.0, 1.0, -2.0))
+
+    assert rule(*given) == rule(*given, **options)
+
+
+@pytest.mark.parametrize("rule", BY_DEFAULT, ids=lambda rule: rule.__name__)
+def test_every_leaf_keeps_its_shape_and_the_order_of_its_elements(rule: Any) -> None:
+    """A leaf of six elements, against each of them alone."""
+    gradients = [exact(sample((2, 3), seed=seed)) for seed in range(3)]
+    whole = rule(gradients)
+    apart = [rule([Exact((), (gradient.values[place],)) for gradient in gradients]) for place in range(6)]
+
+    for call, update in enumerate(whole.updates):
+        assert update.shape == (2, 3)
+        assert list(update.values) == [one.updates[call].values[0] for one in apart]
+        for name, part in whole.states[call].items():
+            assert part.shape == (2, 3)
+            assert list(part.values) == [one.states[call][name].values[0] for one in apart]

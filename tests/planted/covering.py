@@ -8,10 +8,10 @@ from types import CodeType
 
 from steps_backends import Backend
 from steps_conformance.case import Case
-from steps_conformance.execution import execute
 from steps_conformance.outcomes import FAILURES
 from steps_conformance.targets.steps_core import PackageTarget
 
+from .executing import Execution, with_execution
 from .loading import Source, load_copy
 
 _MARK = "__reached__"
@@ -41,10 +41,16 @@ def footprints(cases: Iterable[Case], backend: Backend, source: Source) -> dict[
     reached: set[Statement] = set()
     package = load_copy(source, marked_modules(source), {_MARK: reached.add})
     target = PackageTarget(package.__name__)
+    return with_execution(backend, lambda run: _footprints_of(cases, run, target, reached))
+
+
+def _footprints_of(
+    cases: Iterable[Case], run: Execution, target: PackageTarget, reached: set[Statement]
+) -> dict[str, Footprint]:
     found = {}
     for case in cases:
         reached.clear()
-        result = execute(case, backend, target)
+        result = run(case, target)
         problem = f"{result.outcome}: {result.message}" if result.outcome in FAILURES else None
         runs = result.outcome == "PASS"
         found[case.id] = Footprint(result.seconds, frozenset(reached), problem, runs)

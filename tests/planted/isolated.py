@@ -31,28 +31,49 @@ class ChildFailedError(Exception):
     """The function raised in the process; the text is its traceback."""
 
 
-def isolated(function: Callable[[], Any], *, mebibytes: int = 4096) -> Any:
-    """Return what a function returns in a forked process, or an Ended.
+@dataclass(frozen=True)
+class Running:
+    """A function that runs in a forked process."""
 
-    Raises:
-        ChildFailedError: the function raised.
-    """
+    process: int
+    reading: int
+
+    def answer(self) -> Any:
+        """Wait, and return what the function returns, or an Ended.
+
+        Raises:
+            ChildFailedError: the function raised.
+        """
+        with os.fdopen(self.reading, "rb") as stream:
+            content = stream.read()
+        _, status = os.waitpid(self.process, 0)
+        if not content:
+            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            return Ended(signal.Signals(number).name if number else "", os.waitstatus_to_exitcode(status))
+        worked, value = pickle.loads(content)
+        if not worked:
+            raise ChildFailedError(value)
+        return value
+
+
+def started(function: Callable[[], Any], *, mebibytes: int = 4096) -> Running:
+    """Let a function run in a forked process."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(reading)
         _answer(function, writing, mebibytes)
     os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
-        content = stream.read()
-    _, status = os.waitpid(process, 0)
-    if not content:
-        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        return Ended(signal.Signals(number).name if number else "", os.waitstatus_to_exitcode(status))
-    worked, value = pickle.loads(content)
-    if not worked:
-        raise ChildFailedError(value)
-    return value
+    return Running(process, reading)
+
+
+def isolated(function: Callable[[], Any]) -> Any:
+    """Return what a function returns in a forked process, or an Ended.
+
+    Raises:
+        ChildFailedError: the function raised.
+    """
+    return started(function).answer()
 
 
 def allow_seconds(seconds: float) -> None:

@@ -1,24 +1,28 @@
 """Trying mutants: each in a process of its own, on the cases that execute it, until one notices."""
 
 import math
+import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from types import CodeType
 
 from steps_backends import Backend
 from steps_conformance.case import Case
-from steps_conformance.execution import execute
 from steps_conformance.outcomes import FAILURES, Outcome
 from steps_conformance.targets.steps_core import PackageTarget
 
 from .covering import Footprint, Statement, footprints
+from .executing import Execution, with_execution
 from .fate import Fate
-from .isolated import Ended, allow_seconds, isolated
+from .isolated import Ended, allow_seconds, isolated, started
 from .loading import Source, load_copy
 from .mutants import Mutant
+
+# A process tries some mutants before it ends, and others learn which cases noticed them.
+_IN_A_ROW = 8
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,11 @@ class Row:
         if not cases:
             return Fate("", 0, 0.0)
         code = mutant.code(self._source)
-        answer = isolated(lambda: self._first_to_notice({mutant.module: code}, cases))
+        answer = isolated(
+            lambda: with_execution(
+                self._backend, lambda run: self._first_to_notice({mutant.module: code}, cases, run)
+            )
+        )
         seconds = time.perf_counter() - started
         if isinstance(answer, Ended):
             by = (
@@ -125,15 +133,47 @@ class Row:
             )
             return Fate(by, len(cases), seconds)
         by, message = answer
-        if by in self._cases:
-            for where in (mutant.scope, mutant.module):
-                before = self._noticed_before[where]
-                if by in before:
-                    before.remove(by)
-                before.insert(0, by)
-        return Fate(by, len(cases), seconds, message)
+        fate = Fate(by, len(cases), seconds, message)
+        self._remember(mutant, fate)
+        return fate
 
-    def _first_to_notice(self, changed: Mapping[str, CodeType], cases: Iterable[str]) -> tuple[str, str]:
+    def _remember(self, mutant: Mutant, fate: Fate) -> None:
+        """Ask the case that noticed a mutant first about others nearby."""
+        if fate.by not in self._cases:
+            return
+        for where in (mutant.scope, mutant.module):
+            before = self._noticed_before[where]
+            if fate.by in before:
+                before.remove(fate.by)
+            before.insert(0, fate.by)
+
+    def try_all(
+        self, mutants: Sequence[Mutant], tried: Callable[[Mutant], None] = lambda mutant: None
+    ) -> Iterator[Fate]:
+        """Yield what becomes of each mutant; as many are tried at once as there are processors.
+
+        Args:
+            mutants: the mutants, in the order in which they are told.
+            tried: is told of each that is done.
+        """
+        at_once = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        for start in range(0, len(mutants), at_once * _IN_A_ROW):
+            together = mutants[start : start + at_once * _IN_A_ROW]
+            shares = [together[first::at_once] for first in range(at_once)]
+            running = [
+                started(lambda share=share: [self.try_out(mutant) for mutant in share]) for share in shares
+            ]
+            fates = {}
+            for share, one in zip(shares, running, strict=True):
+                fates |= dict(zip(share, one.answer(), strict=True))
+            for mutant in together:
+                self._remember(mutant, fates[mutant])
+                tried(mutant)
+                yield fates[mutant]
+
+    def _first_to_notice(
+        self, changed: Mapping[str, CodeType], cases: Iterable[str], run: Execution
+    ) -> tuple[str, str]:
         allow_seconds(self._patience.least)
         try:
             package = load_copy(self._source, changed)
@@ -142,8 +182,8 @@ class Row:
         target = PackageTarget(package.__name__)
         for identity in cases:
             self._allow(identity)
-            result = execute(self._cases[identity], self._backend, target)
-            if result.outcome in FAILURES and self._holds_without(identity):
+            result = run(self._cases[identity], target)
+            if result.outcome in FAILURES and self._holds_without(identity, run):
                 return identity, result.message
         return "", ""
 
@@ -152,8 +192,8 @@ class Row:
         usual = self._footprints[identity].seconds
         allow_seconds(max(self._patience.least, self._patience.times * usual))
 
-    def _holds_without(self, identity: str) -> bool:
+    def _holds_without(self, identity: str, run: Execution) -> bool:
         """Return whether a case passes here on the implementation as it is."""
         self._allow(identity)
         intact = PackageTarget(load_copy(self._source).__name__)
-        return execute(self._cases[identity], self._backend, intact).outcome == Outcome.PASS
+        return run(self._cases[identity], intact).outcome == Outcome.PASS

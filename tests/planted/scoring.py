@@ -82,12 +82,18 @@ def _survivors(
     try_explained: bool,
 ) -> Iterator[tuple[Score, Mutant]]:
     """Try mutants on a row, and yield those that it does not notice."""
+
+    def is_listed(mutant: Mutant) -> bool:
+        reason = explained.reason_for(mutant, is_executed=mutant in executed)
+        return reason is not None and not try_explained
+
+    fates = row.try_all([mutant for _, mutant in mutants if not is_listed(mutant)], tried)
     for score, mutant in mutants:
-        tried(mutant)
-        if not try_explained and explained.reason_for(mutant, is_executed=mutant in executed):
+        if is_listed(mutant):
+            tried(mutant)
             yield score, mutant
             continue
-        fate = _counted(score, row.try_out(mutant))
+        fate = _counted(score, next(fates))
         if fate.survives:
             yield score, mutant
         elif mutant.identity in explained.mutants:

@@ -47,17 +47,13 @@ class Exact:
 
 
 def number(value: Any) -> Scalar:
-    """Return a Python number (or a Fraction, or a number of mpmath) as a number of this context."""
-    if isinstance(value, complex):
-        return mp.mpc(value.real, value.imag)
-    if hasattr(value, "numerator") and not isinstance(value, int):
-        return mp.mpf(value.numerator) / value.denominator
+    """Return a number of Python or of mpmath as a number of this context; only a Fraction is rounded."""
     return mp.convert(value)
 
 
 def exact(array: Values) -> Exact:
     """Return the values of array as exact numbers."""
-    return Exact(tuple(array.shape), tuple(number(value) for value in array.values))
+    return Exact(array.shape, tuple(number(value) for value in array.values))
 
 
 def constant(value: Any, like: Exact) -> Exact:
