@@ -28,7 +28,7 @@ class Times:
 
 
 def measure(candidates: Mapping[str, Callable[[], Candidate]], rounds: int) -> dict[str, Times]:
-    """Return the times of candidates, each of which is made and called once before the rounds."""
+    """Return the times of candidates, each of which is made and called twice before the rounds."""
     order = random.Random(0)
     made: dict[str, Candidate] = {}
     first: dict[str, float] = {}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from libraries import arrays_of, in_bounds
 from measuring import Candidate
 from steps_backends import compile as compiled
 from steps_backends.compiling import numba_source
@@ -13,57 +14,85 @@ HAS_NUMBA = numba_source.has_numba()
 DONATIONS = {"": (), ", state donated": ("state",), ", all donated": ("gradients", "state")}
 
 
-def candidates(step: str, gradients: list[Any], libraries: list[str]) -> Iterator[tuple[str, Any]]:
+def candidates(
+    step: str, gradients: list[Any], dtype: str, libraries: list[str]
+) -> Iterator[tuple[str, Callable[[], Candidate]]]:
     """Yield the name of each candidate and what makes it."""
-    if "numpy" in libraries:
-        yield "ours, numpy plain", partial(_plain, step, gradients)
+    if "numpy" in libraries and dtype == "float32":
+        yield "ours, numpy plain", partial(_numpy_plain, step, gradients)
         for text, donate in DONATIONS.items():
             yield f"ours, numpy blocks{text}", partial(_numpy, step, gradients, donate, fused=False)
             if HAS_NUMBA:
                 yield f"ours, numpy + numba{text}", partial(_numpy, step, gradients, donate, fused=True)
     if "torch" in libraries:
+        yield "ours, torch plain", partial(_torch_plain, step, gradients, dtype)
         for text, donate in DONATIONS.items():
-            yield f"ours, torch compiled{text}", partial(_torch, step, gradients, donate)
+            yield f"ours, torch compiled{text}", partial(_torch, step, gradients, dtype, donate)
+        if step == "chain":
+            yield (
+                "ours, torch compiled, all donated, weights updated",
+                partial(_torch, step, gradients, dtype, DONATIONS[", all donated"], adds=True),
+            )
     if "jax" in libraries:
         for text, donate in DONATIONS.items():
-            yield f"ours, jax compiled{text}", partial(_jax, step, gradients, donate)
+            yield f"ours, jax compiled{text}", partial(_jax, step, gradients, dtype, donate)
+        if step in ("chain", "adam", "rmsprop"):
+            yield (
+                "ours, jax compiled, all donated, state packed",
+                partial(_jax, step, gradients, dtype, DONATIONS[", all donated"], packs=True),
+            )
 
 
-def _loop(step: Any, gradients: list[Any], wait: Callable[[Any], Any] = lambda result: result) -> Candidate:
+def _loop(
+    step: Any,
+    gradients: list[Any],
+    *,
+    after: Callable[[Any], Any] = lambda updates: None,
+    packs: bool = False,
+) -> Candidate:
     """Return a call of a training loop: the state goes from call to call, and donated gradients come back."""
     donated = "gradients" in getattr(step, "donate", ())
-    held = {"gradients": gradients, "state": step.init(gradients)}
+    state = step.init(gradients)
+    held = {"gradients": gradients, "state": step.pack(state) if packs else state}
+    weights = [leaf + 0 for leaf in gradients] if step.needs_weights else None
 
     def call() -> None:
-        updates, held["state"] = wait(step(held["gradients"], _weights(step, held), held["state"]))
+        updates, held["state"] = step(held["gradients"], weights, held["state"])
+        after((updates, held["state"]))
         if donated:
             held["gradients"] = updates
 
     return call
 
 
-def _weights(step: Any, held: dict[str, Any]) -> Any:
-    """Return weights for the steps that need some: what they hold does not matter to the time."""
-    if not step.needs_weights:
-        return None
-    if "weights" not in held:
-        held["weights"] = [leaf + 0 for leaf in held["gradients"]]
-    return held["weights"]
-
-
-def _plain(step: str, gradients: list[Any]) -> Candidate:
+def _numpy_plain(step: str, gradients: list[Any]) -> Candidate:
     return _loop(STEPS[step], gradients)
 
 
+def _torch_plain(step: str, gradients: list[Any], dtype: str) -> Candidate:
+    return _loop(STEPS[step], arrays_of("torch", gradients, dtype))
+
+
 def _numpy(step: str, gradients: list[Any], donate: tuple[str, ...], *, fused: bool) -> Candidate:
-    return _choosing(fused, _loop(compiled(STEPS[step], donate), [leaf.copy() for leaf in gradients]))
+    arrays = [leaf.copy() for leaf in gradients]
+    call = _loop(compiled(STEPS[step], donate), arrays, after=in_bounds(step, donate))
+    return _choosing(fused, call)
 
 
-def _torch(step: str, gradients: list[Any], donate: tuple[str, ...]) -> Candidate:
+def _torch(
+    step: str, gradients: list[Any], dtype: str, donate: tuple[str, ...], *, adds: bool = False
+) -> Candidate:
     import torch
 
-    tensors = [torch.from_numpy(leaf.copy()) for leaf in gradients]
-    return _choosing(HAS_NUMBA, _loop(compiled(STEPS[step], donate), tensors))
+    tensors = arrays_of("torch", gradients, dtype)
+    after = in_bounds(step, donate)
+    if adds:
+        weights = [torch.zeros_like(leaf) for leaf in tensors]
+
+        def after(result: Any) -> None:
+            torch._foreach_add_(weights, result[0])  # As PyTorch's own optimizers do.
+
+    return _choosing(HAS_NUMBA, _loop(compiled(STEPS[step], donate), tensors, after=after))
 
 
 def _choosing(fused: bool, call: Candidate) -> Candidate:
@@ -76,8 +105,10 @@ def _choosing(fused: bool, call: Candidate) -> Candidate:
     return choosing
 
 
-def _jax(step: str, gradients: list[Any], donate: tuple[str, ...]) -> Candidate:
+def _jax(
+    step: str, gradients: list[Any], dtype: str, donate: tuple[str, ...], *, packs: bool = False
+) -> Candidate:
     import jax
 
-    arrays = [jax.numpy.array(leaf) for leaf in gradients]
-    return _loop(compiled(STEPS[step], donate), arrays, jax.block_until_ready)
+    arrays = arrays_of("jax", gradients, dtype)
+    return _loop(compiled(STEPS[step], donate), arrays, after=jax.block_until_ready, packs=packs)

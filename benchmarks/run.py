@@ -1,57 +1,87 @@
-"""Measure, and write the numbers as JSON and as tables: `python benchmarks/run.py --out docs/benchmarks`."""
+"""Measure, and write numbers, tables and plots: `python benchmarks/run.py --out docs/benchmarks`."""
 
-import argparse
 import json
 import os
 import platform
+import subprocess
+import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import limit
-import ours
-import peers
-from measuring import Times, measure
-from works import STEPS, WORKS, gradients_of
+import goals
+import growth
+import typer
+from memory import DONATIONS
+from pages import page, table
+from plots import plot_bars, plot_growth
+from rich.console import Console
+from works import STEPS, WORKS
 
-LIBRARIES = ("numpy", "torch", "jax")
-
-
-def main() -> None:
-    """Measure what the arguments ask for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", action="append", choices=list(WORKS), help="default: all")
-    parser.add_argument("--step", action="append", choices=list(STEPS), help="default: all")
-    parser.add_argument("--library", action="append", choices=LIBRARIES, help="default: all")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--out", type=Path, required=True, help="folder for results.json and README.md")
-    chosen = parser.parse_args()
-    _use_two_threads()
-    results: dict[str, Any] = {"machine": machine(), "rounds": chosen.rounds, "runs": []}
-    for work in chosen.work or WORKS:
-        for step in chosen.step or STEPS:
-            times = measure(_candidates(work, step, chosen.library or list(LIBRARIES)), chosen.rounds)
-            run = {name: each.as_json() for name, each in times.items()}
-            results["runs"].append({"work": work, "step": step, "milliseconds": run})
-            print(table(work, step, times), flush=True)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (chosen.out / "README.md").write_text(page(results))
+HERE = Path(__file__).parent
+output = Console(highlight=False)
 
 
-def _use_two_threads() -> None:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return
-    torch.set_num_threads(2)
+def main(
+    out: Annotated[Path, typer.Option(help="Folder for results.json, README.md and the plots.")],
+    work: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(WORKS)}; default all.")] = None,
+    step: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(STEPS)}; default all.")] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds of each run.")] = 9,
+    runs: Annotated[int, typer.Option(help="How often everything is measured.")] = 1,
+    only_goals: Annotated[bool, typer.Option("--goals", help="Measure just what the goals name.")] = False,
+    grow: Annotated[bool, typer.Option("--growth", help="Measure growth too.")] = False,
+    weigh: Annotated[bool, typer.Option("--memory", help="Measure memory too.")] = False,
+) -> None:
+    """Measure steps beside other libraries and the machine's limit."""
+    results: dict[str, Any] = {"machine": machine(), "rounds": rounds, "runs": [], "growth": {}, "memory": []}
+    cells = goals.cells() if only_goals else {cell: [] for cell in product(WORKS, STEPS)}
+    for number in range(runs):
+        for (of_work, of_step), wanted in cells.items():
+            if (work and of_work not in work) or (step and of_step not in step):
+                continue
+            measured = _measured({"work": of_work, "step": of_step, "names": wanted, "rounds": rounds})
+            if measured:
+                run = {"work": of_work, "step": of_step, "number": number, "milliseconds": measured}
+                results["runs"].append(run)
+                output.print(table(of_work, of_step, [run]), markup=False)
+                _write(results, out)
+    if grow:
+        for axis, at, shapes, wanted in growth.orders():
+            order = {"shapes": shapes, "step": "chain", "names": wanted, "rounds": min(rounds, 5)}
+            results["growth"].setdefault(axis, {})[str(at)] = _measured(order)
+            output.print(f"growth: {at:,} {axis}", markup=False)
+            _write(results, out)
+    if weigh:
+        works = ("16M", "60 leaves", "1,000 leaves")
+        for library, of_work, donated in product(("numpy", "torch"), works, DONATIONS):
+            share = round(_answer("memory.py", library, of_work, donated), 3)
+            of_one = {"library": library, "work": of_work, "donated": donated, "share": share}
+            results["memory"].append(of_one)
+    _write(results, out)
 
 
-def _candidates(work: str, step: str, libraries: list[str]) -> dict[str, Any]:
-    gradients = gradients_of(work)
-    found = dict(ours.candidates(step, gradients, libraries))
-    found |= dict(peers.candidates(step, gradients, libraries))
-    return found | dict(limit.candidates(step, gradients))
+def _measured(order: dict[str, Any]) -> dict[str, Any]:
+    """Measure in a process of its own, so that no table has the memory and the threads of another."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(order, file)
+        file.flush()
+        measured: dict[str, Any] = _answer("cell.py", file.name)
+        return measured
+
+
+def _answer(script: str, *arguments: str) -> Any:
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+        subprocess.run([sys.executable, str(HERE / script), *arguments, file.name], check=True)  # noqa: S603
+        return json.load(file)
+
+
+def _write(results: dict[str, Any], out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    plots = [*plot_bars(results, out), *plot_growth(results, out)]
+    (out / "README.md").write_text(page(results, plots), encoding="utf-8")
 
 
 def machine() -> dict[str, Any]:
@@ -59,12 +89,11 @@ def machine() -> dict[str, Any]:
     model = platform.processor()
     information = Path("/proc/cpuinfo")
     if information.is_file():
-        names = [
-            line.split(":", 1)[1] for line in information.read_text().splitlines() if "model name" in line
-        ]
-        model = names[0].strip() if names else model
+        lines = information.read_text().splitlines()
+        found = [line.split(":", 1)[1] for line in lines if "model name" in line]
+        model = found[0].strip() if found else model
     versions = {}
-    for name in ("numpy", "numba", "torch", "jax", "optax", "scikit-learn"):
+    for name in ("numpy", "numba", "torch", "jax", "optax", "keras", "scikit-learn"):
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
@@ -79,41 +108,5 @@ def machine() -> dict[str, Any]:
     }
 
 
-def page(results: dict[str, Any]) -> str:
-    """Return all tables as one page."""
-    about = results["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    head = f"""# Benchmarks
-
-Made by `nox -s bench`. Milliseconds: median and minimum of {results["rounds"]} rounds, all candidates of a
-table in one process, in shuffled order; the first call with tracing and compiling. The ratio is that of the
-medians to the fastest candidate that is not ours, limit aside. Compare within one table only.
-
-Machine: {about["processor"]}, {about["processors"]} processors, load average before the run
-{", ".join(map(str, about["load before"]))}. Python {about["python"]}, {versions}.
-"""
-    tables = [
-        table(run["work"], run["step"], {name: Times(**times) for name, times in run["milliseconds"].items()})
-        for run in results["runs"]
-    ]
-    return "\n".join([head, *tables])
-
-
-def table(work: str, step: str, times: dict[str, Times]) -> str:
-    """Return one work and step as Markdown."""
-    others = [each.median for name, each in times.items() if not name.startswith(("ours", "limit"))]
-    best = min(others, default=float("nan"))
-    lines = [
-        f"## {step}, {work}",
-        "",
-        "| candidate | median | minimum | first call | ratio |",
-        "|---|---|---|---|---|",
-    ]
-    for name, each in sorted(times.items(), key=lambda entry: entry[1].median):
-        numbers = " | ".join(f"{value:.3g}" for value in (each.median, each.least, each.first))
-        lines.append(f"| {name} | {numbers} | {each.median / best:.2f} |")
-    return "\n".join([*lines, ""])
-
-
 if __name__ == "__main__":
-    main()
+    typer.run(main)

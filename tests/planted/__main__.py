@@ -1,7 +1,8 @@
 """The catalogue of planted faults, run: `nox -s teeth`, or `python -m planted` with tests/ on PYTHONPATH."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import steps_backends
@@ -67,7 +68,7 @@ def main(
                 modules,
                 rows(first, cases, source, all_cases=every),
                 explained,
-                confirm=lambda mutant, where: confirmed(first, cases, source, mutant, where),
+                confirm=partial(confirmed, cases, source),
                 try_explained=every,
                 tried=lambda mutant: progress.advance(task),
             )
@@ -100,12 +101,11 @@ def rows(first: Row, cases: Mapping[str, Case], source: Source, *, all_cases: bo
 
 
 def confirmed(
-    first: Row, cases: Mapping[str, Case], source: Source, mutant: Mutant, where: Elsewhere
-) -> Fate:
-    """Return what becomes of a mutant on the one case of another backend that is said to notice it."""
-    known = {where.case: first.footprints[where.case]}
+    cases: Mapping[str, Case], source: Source, where: Elsewhere, mutants: Sequence[Mutant]
+) -> Iterator[Fate]:
+    """Yield what becomes of mutants on the one case of another backend that is said to notice them."""
     backend = steps_backends.get(where.row)
-    return Row(backend, {where.case: cases[where.case]}, source, known, PATIENT).try_out(mutant)
+    return Row(backend, {where.case: cases[where.case]}, source, None, PATIENT).try_all(mutants)
 
 
 def _judged(judge: Judge, fault: Fault) -> Judgement:

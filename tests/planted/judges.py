@@ -22,6 +22,7 @@ from .fate import Fate, Score
 from .isolated import Ended, allow_seconds, isolated
 from .loading import Finder, Source, finding, source_of
 from .mutants import Mutant, mutants_of
+from .sharing import shared
 
 LIST = Path(__file__).with_name("judges.toml")
 
@@ -62,13 +63,12 @@ def score(source: Source, module: str) -> Score:
         raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(files)}")
     mutants = mutants_of(source, module)
     explained.check_known(mutants, [module])
-    for mutant in mutants:
-        found.mutants += 1
-        reason = explained.reason_for(mutant, is_executed=True)
-        if reason is not None:
-            found.explained[reason.kind] += 1
-            continue
-        fate = _outcome(source, module, mutant.code(source), files)
+    reasons = {mutant: explained.reason_for(mutant, is_executed=True) for mutant in mutants}
+    found.mutants = len(mutants)
+    found.explained.update(reason.kind for reason in reasons.values() if reason is not None)
+    have_to_be = [mutant for mutant, reason in reasons.items() if reason is None]
+    fates = shared(lambda mutant: _outcome(source, module, mutant.code(source), files), have_to_be)
+    for mutant, fate in zip(have_to_be, fates, strict=True):
         found.seconds += fate.seconds
         found.noticed += not fate.survives
         found.out_of_time += fate.by == "time"

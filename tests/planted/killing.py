@@ -1,7 +1,6 @@
 """Trying mutants: each in a process of its own, on the cases that execute it, until one notices."""
 
 import math
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +16,10 @@ from steps_conformance.targets.steps_core import PackageTarget
 from .covering import Footprint, Statement, footprints
 from .executing import Execution, with_execution
 from .fate import Fate
-from .isolated import Ended, allow_seconds, isolated, started
+from .isolated import Ended, allow_seconds, isolated
 from .loading import Source, load_copy
 from .mutants import Mutant
-
-# A process tries some mutants before it ends, and others learn which cases noticed them.
-_IN_A_ROW = 8
+from .sharing import shared
 
 
 @dataclass(frozen=True)
@@ -156,20 +153,10 @@ class Row:
             mutants: the mutants, in the order in which they are told.
             tried: is told of each that is done.
         """
-        at_once = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        for start in range(0, len(mutants), at_once * _IN_A_ROW):
-            together = mutants[start : start + at_once * _IN_A_ROW]
-            shares = [together[first::at_once] for first in range(at_once)]
-            running = [
-                started(lambda share=share: [self.try_out(mutant) for mutant in share]) for share in shares
-            ]
-            fates = {}
-            for share, one in zip(shares, running, strict=True):
-                fates |= dict(zip(share, one.answer(), strict=True))
-            for mutant in together:
-                self._remember(mutant, fates[mutant])
-                tried(mutant)
-                yield fates[mutant]
+        for mutant, fate in zip(mutants, shared(self.try_out, mutants), strict=True):
+            self._remember(mutant, fate)
+            tried(mutant)
+            yield fate
 
     def _first_to_notice(
         self, changed: Mapping[str, CodeType], cases: Iterable[str], run: Execution

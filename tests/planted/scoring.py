@@ -1,5 +1,6 @@
 """The mutation score: by module, how many mutants the suite notices, and why others need not be noticed."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .equivalent import Elsewhere, Explained
@@ -30,7 +31,7 @@ def scores(
     rows: Iterable[Row],
     explained: Explained,
     *,
-    confirm: Callable[[Mutant, Elsewhere], Fate] | None = None,
+    confirm: Callable[[Elsewhere, Sequence[Mutant]], Iterable[Fate]] | None = None,
     try_explained: bool = False,
     tried: Callable[[Mutant], None] = lambda mutant: None,
 ) -> list[Score]:
@@ -42,7 +43,7 @@ def scores(
         rows: the backends on which a mutant is tried, one after the other until one notices; one that is not
             needed is not asked for.
         explained: the mutants that need not be noticed, and those that a listed case notices elsewhere.
-        confirm: tries a mutant on that case alone.
+        confirm: tries mutants on that case alone.
         try_explained: whether to try those too, which takes long, because each of them survives.
         tried: is told of each mutant that a row has looked at.
     """
@@ -51,12 +52,17 @@ def scores(
     for score, _ in left:
         score.mutants += 1
     if confirm is not None:
-        there = [one for one in left if one[1].identity in explained.elsewhere]
+        there: dict[Elsewhere, list[tuple[Score, Mutant]]] = defaultdict(list)
+        for score, mutant in left:
+            if mutant.identity in explained.elsewhere:
+                there[explained.elsewhere[mutant.identity]].append((score, mutant))
         left = [one for one in left if one[1].identity not in explained.elsewhere]
-        for score, mutant in there:
-            tried(mutant)
-            if _counted(score, confirm(mutant, explained.elsewhere[mutant.identity])).survives:
-                score.survivors.append(mutant)
+        for where, listed in there.items():
+            fates = confirm(where, [mutant for _, mutant in listed])
+            for (score, mutant), fate in zip(listed, fates, strict=True):
+                tried(mutant)
+                if _counted(score, fate).survives:
+                    score.survivors.append(mutant)
     executed: set[Mutant] = set()
     for row in rows:
         executed |= {mutant for _, mutant in left if row.that_execute(mutant)}
