@@ -109,6 +109,13 @@ def teeth(session: nox.Session) -> None:
 
 
 @nox.session
+def judges(session: nox.Session) -> None:
+    """Try the tests of the oracle and the comparers on mutants of those; one that survives is an error."""
+    install(session, "-e", ".[conformance,numpy]")
+    session.run("python", "-m", "planted.judges", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure steps beside other libraries and the machine's limit, and write docs/benchmarks."""
     install(session, "-e", ".[bench]")

@@ -129,6 +129,8 @@ def test_equal_trees_are_equal():
         (INF, Fraction(10) ** 400, 0, "float32"),
         (-INF, -(mpmath.mpf(10) ** 400), 0, "float64"),
         (65504.0, 65519.9, 1, "float16"),
+        (INF, 65520.0, 0, "float16"),
+        (-INF, -65520.0, 0, "float16"),
         (NAN, NAN, 0, "float32"),
         (INF, mpmath.inf, 0, "float32"),
         (1.4142135623730951, mpmath.sqrt(2), 1, "float64"),
@@ -153,7 +155,10 @@ def test_within_ulps_holds(got, exact, ulps, dtype):
         (3.0e38, INF, 10**9, "float32", r"expected inf, got 3e\+38"),
         (-INF, INF, 10**9, "float32", "expected inf, got -inf"),
         (1.0, mpmath.mpf(2) ** -2000, 1, "float64", "expected a number that is tiny even for a double"),
-        (1.0, mpmath.nan, 1, "float64", "expected nan"),
+        (1.0, mpmath.nan, 1, "float64", r"expected nan, got 1.0 \(0x1.0+p\+0\)$"),
+        (1.0, mpmath.inf, 1, "float64", r"expected inf, got 1.0 \(0x1.0+p\+0\)$"),
+        (1.0, 2.0, 1, "float64", r"expected 2.0, got 1.0 \(0x1.0+p\+0\), off by"),
+        (1e300, 0.0, 1, "float64", "off by more than 1e300 ulps, allowed 1"),
     ],
 )
 def test_within_ulps_fails(got, exact, ulps, dtype, text):
@@ -191,6 +196,12 @@ def test_the_ulp_can_be_that_of_another_dtype():
     within_ulps(got, [1.0], 1, dtype="float16")
     with pytest.raises(Mismatch, match="off by 8192 ulps"):
         within_ulps(got, [1.0], 1)
+
+
+@pytest.mark.parametrize("scale", [INF, NAN])
+def test_the_magnitude_whose_ulp_counts_must_be_finite(scale):
+    with pytest.raises(TypeError, match=f"of must be finite where the expected value is, got {scale}"):
+        within_ulps(one(1.0), [1.0], 1, of=[scale])
 
 
 def test_another_number_of_values_is_a_mismatch():

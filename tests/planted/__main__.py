@@ -7,7 +7,6 @@ from typing import Annotated
 
 import steps_backends
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
@@ -23,13 +22,14 @@ from .loading import Source, source_of
 from .mutants import Mutant, mutants_of
 from .page import data_of, read_data, write
 from .scoring import SCOPE, scores
+from .showing import console
 
 # NumPy is asked first, as it is the fastest; PyTorch about what NumPy does not notice. JAX compiles all,
 # so it is asked about single cases alone, which equivalent.toml names.
 FIRST, SECOND = "numpy", "torch"
 PATIENT = Patience(least=300.0)
 
-output = Console()
+output = console()
 
 
 def main(

@@ -14,15 +14,17 @@ from typing import Annotated
 
 import pytest
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from .catalogue import load_faults
 from .equivalent import load_explained
 from .fate import Fate, Score
 from .isolated import Ended, allow_seconds, isolated
 from .loading import Finder, Source, finding, source_of
-from .mutants import Mutant, mutants_of
+from .mutants import mutants_of
+from .page import read_data, with_judges, write
 from .sharing import shared
+from .showing import console
 
 LIST = Path(__file__).with_name("judges.toml")
 
@@ -111,20 +113,26 @@ def _failing_case(topics: Sequence[str]) -> str:
     return next(failing, "")
 
 
-def main(module: Annotated[list[str] | None, typer.Option(help="This module only.")] = None) -> None:
+def main(
+    module: Annotated[list[str] | None, typer.Option(help="This module only.")] = None,
+    save: Annotated[bool, typer.Option("--write", help="Write the figures, and docs/teeth.md.")] = False,
+) -> None:
     """Try the checks of the oracle and of the comparers; exit code 1 where a mutant survives."""
-    source, output, survivors = source_of("steps_conformance"), Console(), list[Mutant]()
+    source, output, scores = source_of("steps_conformance"), console(), list[Score]()
     table = Table("module", "checked by", title="Judges")
     for name in ("mutants", "noticed", "explained", "survivors", "time"):
         table.add_column(name, justify="right")
     for name in module or CHECKED_BY:
         found = score(source, name)
-        survivors += found.survivors
+        scores.append(found)
         counts = (found.mutants, found.noticed, sum(found.explained.values()), len(found.survivors))
         table.add_row(name, ", ".join(CHECKED_BY[name]), *map(str, counts), f"{found.seconds:.0f} s")
     output.print(table)
+    survivors = [mutant for found in scores for mutant in found.survivors]
     for mutant in survivors:
         output.print(f"survives: {mutant.identity} (line {mutant.line})", markup=False, soft_wrap=True)
+    if save:
+        write(with_judges(scores, read_data()), list(load_faults().values()), load_explained())
     raise typer.Exit(1 if survivors else 0)
 
 

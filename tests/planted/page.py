@@ -27,19 +27,7 @@ def data_of(
     judgements: Sequence[Judgement], scores: Sequence[Score], before: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a run found, as it is kept; other modules keep what was found before."""
-    modules = {
-        **before["modules"],
-        **{
-            score.module: {
-                "mutants": score.mutants,
-                "noticed": score.noticed,
-                "out_of_time": score.out_of_time,
-                **{kind: score.explained[kind] for kind in KINDS},
-                "survivors": len(score.survivors),
-            }
-            for score in scores
-        },
-    }
+    modules = _with_scores(before["modules"], scores)
     have_to_be = sum(row["mutants"] - sum(row[kind] for kind in KINDS) for row in modules.values())
     return {
         "figures": {
@@ -50,8 +38,28 @@ def data_of(
             "catalogue": catalogue_hash(),
         },
         "faults": {one.fault.name: dict(one.noticed_by) for one in judgements},
-        "modules": dict(sorted(modules.items())),
+        "modules": modules,
+        "judges": before.get("judges", {}),
     }
+
+
+def with_judges(scores: Sequence[Score], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data with what was found of the oracle and the comparers."""
+    return {**before, "judges": _with_scores(before.get("judges", {}), scores)}
+
+
+def _with_scores(before: Mapping[str, Any], scores: Sequence[Score]) -> dict[str, Any]:
+    found = {
+        score.module: {
+            "mutants": score.mutants,
+            "noticed": score.noticed,
+            "out_of_time": score.out_of_time,
+            **{kind: score.explained[kind] for kind in KINDS},
+            "survivors": len(score.survivors),
+        }
+        for score in scores
+    }
+    return dict(sorted({**before, **found}.items()))
 
 
 def read_data() -> dict[str, Any]:
@@ -79,8 +87,8 @@ def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained)
         "This page is made by `nox -s teeth -- --write`."
     )
     heading = "# Teeth: does the suite catch what is wrong?"
-    parts = [heading, opening, _faults(data, faults), _modules(data), _reasons(explained)]
-    return "\n\n".join(parts) + "\n"
+    parts = [heading, opening, _faults(data, faults), _modules(data), _reasons(explained), _judges(data)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _faults(data: Mapping[str, Any], faults: Sequence[Fault]) -> str:
@@ -101,21 +109,39 @@ def _faults(data: Mapping[str, Any], faults: Sequence[Fault]) -> str:
 
 
 def _modules(data: Mapping[str, Any]) -> str:
-    head = ["module", "mutants", "noticed", "of these by time", *KINDS, "survivors", "score"]
-    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
-    for module, row in data["modules"].items():
-        have_to_be = row["mutants"] - sum(row[kind] for kind in KINDS)
-        score = f"{100 * row['noticed'] / have_to_be:.1f} %" if have_to_be else ""
-        kinds = [row[kind] for kind in KINDS]
-        cells = [module, row["mutants"], row["noticed"], row["out_of_time"], *kinds, row["survivors"], score]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
     meanings = "\n".join(f"- *{kind}*: {meaning}." for kind, meaning in KINDS.items())
     opening = (
         "Comparisons, arithmetic, constants, signs, conditions, boolean operators, the order of arguments "
         "and entries, and dropped statements, arguments, calls and filters. A mutant that is not noticed is "
         "either a hole, and the build fails, or stands in `tests/planted/equivalent.toml` with a reason:"
     )
-    return "\n\n".join(["## Mutants of the reference implementation", opening, meanings, "\n".join(lines)])
+    heading = "## Mutants of the reference implementation"
+    return "\n\n".join([heading, opening, meanings, _scores(data["modules"])])
+
+
+def _judges(data: Mapping[str, Any]) -> str:
+    if not data.get("judges"):
+        return ""
+    opening = (
+        "A case is worth what its expected values and comparisons are worth. So the oracle and the comparers "
+        "are mutated too, and each mutant must fail a test: an identity, a number worked out by hand, or a "
+        "second derivation. What need not be noticed stands in `tests/planted/judges.toml`, with its reason. "
+        "This table is made by `nox -s judges -- --write`."
+    )
+    heading = "## Mutants of the oracle and of the comparers"
+    return "\n\n".join([heading, opening, _scores(data["judges"])])
+
+
+def _scores(modules: Mapping[str, Any]) -> str:
+    head = ["module", "mutants", "noticed", "of these by time", *KINDS, "survivors", "score"]
+    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    for module, row in modules.items():
+        have_to_be = row["mutants"] - sum(row[kind] for kind in KINDS)
+        score = f"{100 * row['noticed'] / have_to_be:.1f} %" if have_to_be else ""
+        kinds = [row[kind] for kind in KINDS]
+        cells = [module, row["mutants"], row["noticed"], row["out_of_time"], *kinds, row["survivors"], score]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
 
 
 def _reasons(explained: Explained) -> str:
