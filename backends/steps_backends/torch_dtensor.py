@@ -59,6 +59,13 @@ class DTensorBackend:
         )
     )
 
+    def can_meet(self) -> bool:
+        """Return whether PyTorch is there, with gloo."""
+        try:
+            return _has_gloo()
+        except Exception:  # noqa: BLE001 - whatever keeps PyTorch from being imported, the probe meets it too
+            return False
+
     def join(self, folder: str, rank: int) -> None:
         """Meet the other process, which is told the same folder."""
         self.meeting.folder, self.meeting.rank = Path(folder), rank
@@ -107,9 +114,7 @@ class DTensorBackend:
         return probe(self, device_problem=self._device_problem)
 
     def _device_problem(self) -> str | None:
-        import torch
-
-        if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        if not _has_gloo():
             return "this build of torch has no gloo"
         if self.meeting.folder is None:
             return "it needs two processes, which only 'steps-conformance run' starts"
@@ -152,8 +157,12 @@ class DTensorBackend:
         return self.plain.holds(value)
 
     def device_of(self, array: Any) -> str:
+        """Return the device on which each process has its part."""
+        return self.plain.device_of(array)
+
+    def parts_of(self, array: Any) -> str:
         """Return the device, and the mesh and placements of a DTensor."""
-        device = self.plain.device_of(array)
+        device = self.device_of(array)
         if not hasattr(array, "placements"):
             return device
         return f"{device} {tuple(array.device_mesh.shape)} {array.placements}"
@@ -177,6 +186,13 @@ class DTensorBackend:
             function(*args)
         names = {str(op).rsplit(".", 1)[-1].strip("')>"): n for op, n in seen.get_comm_counts().items() if n}
         return Counter({name.replace("_", "-"): number for name, number in names.items()})
+
+
+def _has_gloo() -> bool:
+    import torch
+
+    # A build without it has none of the other names either.
+    return bool(torch.distributed.is_available() and torch.distributed.is_gloo_available())
 
 
 ROWS: tuple[Backend, ...] = (

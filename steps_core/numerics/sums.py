@@ -10,6 +10,8 @@ from ..shards import is_sharded, only_element, summed_axes
 BLOCK = 128
 # Rows are always added one by one, and as fast in short blocks.
 ROW_BLOCK = 8
+# Parts of an axis that are added up first; shorter ones would leave as much to add as there was.
+SHORTEST = 16
 
 
 def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
@@ -78,20 +80,31 @@ def _axis_by_axis(xp: Namespace, x: Array, axes: Iterable[int]) -> Array:
 
 
 def _sum_along(xp: Namespace, x: Array, axis: int) -> Array:
-    """Return the sum over one axis, which vanishes, in blocks that divide its length where there are such."""
+    """Return the sum over one axis, which vanishes, in blocks of blocks."""
     length, most = x.shape[axis], BLOCK if axis == x.ndim - 1 else ROW_BLOCK
     if length <= most:
         return xp.sum(x, axis=axis)
-    before = (slice(None),) * axis
-    block = next(size for size in range(most, 0, -1) if length % size == 0)
-    whole = length
-    if block < max(4, most // 16):
-        block, whole = most, length // most * most
-    blocks = xp.reshape(
-        x[(*before, slice(whole))], (*x.shape[:axis], whole // block, block, *x.shape[axis + 1 :])
-    )
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    parts = _equal_parts(length, most)
+    if parts > 1:
+        x = xp.reshape(x, (*before, parts, length // parts, *after))
+        return _sum_along(xp, _sum_along(xp, x, axis + 1), axis)
+    whole = length // most * most
+    over = (slice(None),) * axis
+    blocks = xp.reshape(x[(*over, slice(whole))], (*before, whole // most, most, *after))
     total = _sum_along(xp, xp.sum(blocks, axis=axis + 1), axis)
-    return total if whole == length else total + xp.sum(x[(*before, slice(whole, None))], axis=axis)
+    return total + xp.sum(x[(*over, slice(whole, None))], axis=axis)
+
+
+def _equal_parts(length: int, most: int) -> int:
+    """Return into how many equal parts an axis is cut: a multiple of the devices it may be spread over.
+
+    JAX does not say over how many. It gathers the array where a device would hold a piece of a part beside
+    others, so the parts take all factors of 2 that they can. Each stays long, for speed.
+    """
+    largest = min(most, length // min(SHORTEST, most // 2))
+    divisors = [parts for parts in range(1, largest + 1) if length % parts == 0]
+    return max(divisors, key=lambda parts: (parts & -parts, parts))
 
 
 def mean_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:
