@@ -2,7 +2,7 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from .protocol import Backend, Probe
 from .torch import TorchBackend
 
 PROCESSES = 2
+WAYS = 6
+"""In how many ways arrays lie over the processes: split, copied, plain, on either mesh."""
 _WAIT = datetime.timedelta(seconds=10)
 """For an answer of the other process in the middle of a case."""
 _WAIT_FOR_CASE = datetime.timedelta(seconds=100)
@@ -138,15 +140,14 @@ class DTensorBackend:
         if not shape:
             return line, [Replicate()]
         last = Shard(len(shape) - 1)
-        ways = (
+        return (
             (line, [Shard(0)]),
             (line, [last]),
             (line, [Replicate()]),
             None,
             (grid, [last, Replicate()]),
             (grid, [Replicate(), Shard(0)]),
-        )
-        return ways[(sum(shape) + len(shape)) % len(ways)]
+        )[way_of(shape)]
 
     def read(self, array: Any) -> HostArray:
         """Return the values of the whole tensor; both processes ask at once."""
@@ -186,6 +187,11 @@ class DTensorBackend:
             function(*args)
         names = {str(op).rsplit(".", 1)[-1].strip("')>"): n for op, n in seen.get_comm_counts().items() if n}
         return Counter({name.replace("_", "-"): number for name, number in names.items()})
+
+
+def way_of(shape: Sequence[int]) -> int:
+    """Return in which of the ways an array lies that has this shape and an axis."""
+    return (sum(shape) + len(shape)) % WAYS
 
 
 def _has_gloo() -> bool:

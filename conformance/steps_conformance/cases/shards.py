@@ -16,8 +16,20 @@ from .judging import exacts, made, near
 
 ULPS = 8
 GLOBAL = description("GradientClippingStep", variant="global", threshold=0.5)
-SHAPES = {"four": (8, 3), "two": (3, 6), "second": (5, 4), "odd": (5, 3), "one": (1, 3), "scalar": ()}
-"""Divided by four, by two, along the second axis, by nothing; with parts that are empty; without an axis."""
+SHAPES = {
+    "four": (8, 3),
+    "two": (3, 6),
+    "second": (5, 4),
+    "odd": (5, 3),
+    "one": (1, 3),
+    "copied": (4, 2),
+    "plain": (5, 2),
+    "scalar": (),
+}
+"""Divided by four, by two, along the second axis, by nothing; with parts that are empty; without an axis.
+
+The rows place a leaf by its shape, and these meet every way that they know.
+"""
 
 LARGE = {
     "rows": (256, 3),
@@ -83,6 +95,13 @@ def moments_lie_as_weights_do(run: Run) -> None:
     for each in (state, step.apply(weights, weights, state)[1]):
         for name in ("first_moment", "second_moment", "second_moment_max"):
             same_places(places(run, each[name]), places(run, weights), name)
+
+
+@case("SHARD-002", needs={"transforms", "apply_updates"}, traits={"sharded"}, in_process=True)
+def new_weights_lie_as_weights_do(run: Run) -> None:
+    """Updates that lie so are added."""
+    weights = made(run, trees(1)[0])
+    same_places(places(run, run.apply_updates(weights, weights)), places(run, weights), "weights")
 
 
 @case(
