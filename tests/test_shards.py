@@ -1,4 +1,4 @@
-"""Leaves that lie in parts in two processes; the tests themselves stand in two_ranks.py."""
+"""Leaves that lie in parts in several processes; the tests themselves stand in the programs below."""
 
 import ast
 import json
@@ -9,32 +9,44 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("two_ranks.py")
-NAMES = [
-    node.name
-    for node in ast.parse(PROGRAM.read_text()).body
+PROCESSES = {"two_ranks.py": 2, "four_ranks.py": 4}
+TESTS = {
+    node.name: program
+    for program in PROCESSES
+    for node in ast.parse(Path(__file__).with_name(program).read_text()).body
     if isinstance(node, ast.FunctionDef) and node.name.startswith("shows_")
-]
+}
 
 
 @pytest.fixture(scope="module")
-def problems(tmp_path_factory):
-    """What went wrong in each of the two processes, by name."""
+def problems_of(tmp_path_factory):
+    """What went wrong in each process of a program, by name; each program runs once."""
     torch = pytest.importorskip("torch")
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
         pytest.skip("this build of torch has no gloo")
-    folder = tmp_path_factory.mktemp("ranks")
-    path = os.pathsep.join([str(PROGRAM.parent), *sys.path])
+    found = {}
+
+    def of(program):
+        if program not in found:
+            found[program] = problems(Path(__file__).with_name(program), tmp_path_factory.mktemp("ranks"))
+        return found[program]
+
+    return of
+
+
+def problems(program, folder):
+    path = os.pathsep.join([str(program.parent), *sys.path])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    processes = PROCESSES[program.name]
     ranks = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(rank), str(folder)],
+            [sys.executable, str(program), str(rank), str(processes), str(folder)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for rank in (0, 1)
+        for rank in range(processes)
     ]
     try:
         said = [rank.communicate(timeout=240)[0] for rank in ranks]
@@ -42,11 +54,11 @@ def problems(tmp_path_factory):
         for rank in ranks:
             rank.kill()
             rank.wait()
-    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(said)
-    return [json.loads((folder / f"problems{rank}.json").read_text()) for rank in (0, 1)]
+    assert [rank.returncode for rank in ranks] == [0] * processes, "\n".join(said)
+    return [json.loads((folder / f"problems{rank}.json").read_text()) for rank in range(processes)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_two_processes(problems, name):
-    for rank, found in enumerate(problems):
+@pytest.mark.parametrize("name", TESTS)
+def test_several_processes(problems_of, name):
+    for rank, found in enumerate(problems_of(TESTS[name])):
         assert found[name] == "", f"rank {rank}: {found[name]}"

@@ -1,16 +1,6 @@
-"""What tests/test_shards.py runs in two gloo processes: `python two_ranks.py RANK FOLDER`.
+"""What tests/test_shards.py runs in two gloo processes; every function called `shows_...` is a test."""
 
-Every function called `shows_...` is a test. Both run all of them in the same order, since a sum over the
-processes waits for both; each writes what went wrong, by name, to a file of its own.
-"""
-
-import datetime
-import json
-import sys
 import tempfile
-import traceback
-import warnings
-from pathlib import Path
 from typing import Any
 
 import optree
@@ -18,6 +8,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from catalogue import SAMPLES
+from ranks import assert_close, assert_only_all_reduces, model, numbers, placements, run, trained, whole
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -29,25 +20,11 @@ from steps_core import (
     GradientClippingStep,
     LeafTypeError,
     MonitorStep,
-    apply_updates,
     load_state,
     save_state,
 )
 
 GLOBAL = GradientClippingStep(variant="global", threshold=0.75)
-SECONDS = datetime.timedelta(seconds=30)
-
-
-def numbers(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def whole(leaf: Any) -> Any:
-    return leaf.full_tensor() if isinstance(leaf, DTensor) else leaf
-
-
-def placements(tree: Any) -> list[Any]:
-    return [getattr(leaf, "placements", None) for leaf in optree.tree_leaves(tree)]
 
 
 def sharded(meshes: dict[str, Any], *, seed: int = 0) -> tuple[Any, Any]:
@@ -72,11 +49,6 @@ def sharded(meshes: dict[str, Any], *, seed: int = 0) -> tuple[Any, Any]:
     return plain, placed
 
 
-def assert_close(actual: Any, expected: Any) -> None:
-    for one, other in zip(optree.tree_leaves(actual), optree.tree_leaves(expected), strict=True):
-        torch.testing.assert_close(whole(one), other, rtol=4e-6, atol=1e-30)
-
-
 def shows_every_step_gives_the_numbers_of_one_process_and_keeps_placements(meshes: dict[str, Any]) -> None:
     """Over two calls; moments are placed like their weights, from the start."""
     plain_weights, weights = sharded(meshes, seed=7)
@@ -94,13 +66,6 @@ def shows_every_step_gives_the_numbers_of_one_process_and_keeps_placements(meshe
             assert_close(updates, expected)
         assert_close(state, plain_state)
     assert placements(AdamStep().init(weights)["first_moment"]) == placements(weights)
-
-
-def assert_only_all_reduces(seen: CommDebugMode) -> int:
-    counts = {str(op): count for op, count in seen.get_comm_counts().items() if count}
-    others = {op: count for op, count in counts.items() if "all_reduce" not in op}
-    assert not others, others
-    return sum(counts.values())
 
 
 def shows_a_norm_of_a_whole_model_is_one_all_reduce_for_each_axis_of_a_mesh(meshes: dict[str, Any]) -> None:
@@ -179,29 +144,6 @@ def shows_a_state_is_saved_and_loaded_with_its_placements(meshes: dict[str, Any]
     assert_close(loaded, optree.tree_map(whole, state))
 
 
-def model() -> torch.nn.Module:
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(6, 7), torch.nn.Tanh(), torch.nn.Linear(7, 1))
-
-
-def trained(network: torch.nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> list[float]:
-    """Return the loss of each of 20 steps with a global clip and Adam."""
-    step = ChainedStep(GradientClippingStep(variant="global", threshold=0.1), AdamStep(learning_rate=0.02))
-    weights = dict(network.named_parameters())
-    state, losses = step.init(weights), []
-    for _ in range(20):
-        loss = (network(inputs) - targets).square().mean()
-        loss.backward()
-        gradients = {name: weight.grad for name, weight in weights.items()}
-        with torch.no_grad():
-            updates, state = step(gradients, weights, state)
-            for name, new in apply_updates(weights, updates).items():
-                weights[name].copy_(new)
-                weights[name].grad = None
-        losses.append(loss.item())
-    return losses
-
-
 def shows_fsdp_trains_as_one_process_does(meshes: dict[str, Any]) -> None:
     """Each of two processes has half of the examples; 20 steps end in the same weights."""
     inputs, targets = numbers(8, 6, seed=1), numbers(8, 1, seed=2)
@@ -219,25 +161,10 @@ def shows_fsdp_trains_as_one_process_does(meshes: dict[str, Any]) -> None:
         torch.testing.assert_close(one.full_tensor(), other, rtol=1e-4, atol=1e-6)
 
 
-def main(rank: int, folder: Path) -> None:
-    torch.set_num_threads(1)
-    store = dist.FileStore(str(folder / "store"), 2)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=2, timeout=SECONDS)
-    line = init_device_mesh("cpu", (2,))
+def meshes() -> dict[str, Any]:
     grid = init_device_mesh("cpu", (2, 1), mesh_dim_names=("copies", "parts"))
-    problems: dict[str, str] = {}
-    for name, check in list(globals().items()):
-        if name.startswith("shows_"):
-            problems[name] = ""
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error")
-                    check({"line": line, "grid": grid})
-            except Exception:  # noqa: BLE001 - the other process must not wait for ever
-                problems[name] = traceback.format_exc()
-    (folder / f"problems{rank}.json").write_text(json.dumps(problems))
-    dist.destroy_process_group()
+    return {"line": init_device_mesh("cpu", (2,)), "grid": grid}
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    run(globals(), meshes)

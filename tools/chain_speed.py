@@ -1,4 +1,4 @@
-"""Measures a global clip and Adam on one library: `python chain_speed.py LIBRARY DEVICE SCALE`, JSON out.
+"""Measures a global clip and Adam on one row of the backends: `python chain_speed.py ROW SCALE`, JSON out.
 
 An update reads the gradient twice, for the norm and for the step, reads and writes both moments, and writes
 the update: seven passes. Their time at the bandwidth of a copy, measured in the same process, is the bound.
@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import steps_backends
+
 from steps_core import AdamStep, ChainedStep, GradientClippingStep
 
 CHAIN = ChainedStep(GradientClippingStep(variant="global", threshold=1.0), AdamStep())
-LIBRARIES = {"cuda": ("torch", "cupy", "jax"), "cpu": ("torch", "numpy", "jax")}
-SIZES = {"1 x 10^8": (1, 10**8), "1,000 x 10^4": (1000, 10**4)}
+SIZES = ((1, 10**8), (1000, 10**4))
+"""Leaves and elements of each."""
+
 PASSES = 7
 BYTES = 4
 REPEATS = 5
@@ -131,15 +134,24 @@ def _bandwidth(library: Library, length: int) -> float:
     return 2 * BYTES * length / seconds(library, lambda: library.copy(source))
 
 
-def measured(name: str, device: str, scale: float) -> dict[str, Any]:
-    """Return the bandwidth of a copy in bytes a second, and for each size the times and their bound."""
-    library = _MAKERS[name](device)
+def measured(row: str, scale: float) -> dict[str, Any]:
+    """Return the bandwidth of a copy in bytes a second, and for each size the times and their bound.
+
+    Where the row cannot run, return the reason alone.
+    """
+    backend = steps_backends.get(row)
+    probe = backend.probe()
+    if not probe.runs:
+        return {"not_run": probe.reason}
+    name = backend.declaration.library
+    library = _MAKERS[name](backend.declaration.device)
     bandwidth = _bandwidth(library, _scaled(10**8, scale))
     sizes: dict[str, Any] = {}
-    for label, (full_leaves, full_length) in SIZES.items():
+    for full_leaves, full_length in SIZES:
         # A try-out has fewer of both, where there are many leaves.
         each = scale if full_leaves == 1 else scale**0.5
         leaves, length = _scaled(full_leaves, each), _scaled(full_length, each)
+        label = f"{leaves:,} x {length:,}"
         if leaves > library.most_leaves:
             sizes[label] = {"not_run": f"{leaves} leaves take {name} minutes to compile"}
             continue
@@ -151,18 +163,18 @@ def measured(name: str, device: str, scale: float) -> dict[str, Any]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Return the results of several libraries as Markdown."""
+    """Return the results of several rows as Markdown."""
     lines = [
         f"Times in ms of a global clip and Adam, float32. Bound: {PASSES} passes at the bandwidth of a copy.",
         "",
-        "| library | device | copy GB/s | leaves x elements | what | ms | bound ms | times the bound |",
+        "| row | device | copy GB/s | leaves x elements | what | ms | bound ms | times the bound |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for library, result in results.items():
+    for row, result in results.items():
         if "not_run" in result:
-            lines.append(f"| {library} | | | | not run: {result['not_run']} | | | |")
+            lines.append(f"| {row} | | | | not run: {result['not_run']} | | | |")
             continue
-        start = f"| {library} | {result['device']} | {result['bandwidth'] / 1e9:.1f}"
+        start = f"| {row} | {result['device']} | {result['bandwidth'] / 1e9:.1f}"
         for label, found in result["sizes"].items():
             if "not_run" in found:
                 lines.append(f"{start} | {label} | not run: {found['not_run']} | | | |")
@@ -175,4 +187,4 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(sys.argv[1], sys.argv[2], float(sys.argv[3]))))
+    print(json.dumps(measured(sys.argv[1], float(sys.argv[2]))))

@@ -69,13 +69,16 @@ class JaxBackend:
         return isinstance(value, jax.Array)
 
     def device_of(self, array: Any) -> str:
-        """Return the name of the array's device, such as ``cpu:0``; of a sharded one what each device has."""
-        if self._sharded:
-            return jax_sharding.shown(array)
-        (device,) = array.devices()
+        """Return the names of the array's devices, such as ``cpu:0``."""
         # "gpu" is JAX's name for CUDA
-        platform = {"gpu": "cuda"}.get(device.platform, device.platform)
-        return f"{platform}:{device.id}"
+        names = {"gpu": "cuda"}
+        return ", ".join(
+            sorted(f"{names.get(one.platform, one.platform)}:{one.id}" for one in array.devices())
+        )
+
+    def parts_of(self, array: Any) -> str:
+        """Return the devices, and what each has."""
+        return f"{self.device_of(array)} ({jax_sharding.parts(array)})"
 
     def synchronize(self, tree_leaves: Iterable[Any]) -> None:
         """Wait until these arrays are computed."""

@@ -50,21 +50,15 @@ def sharding_for(shape: Sequence[int]) -> Any:
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 
-def shown(array: Any) -> str:
-    """Return the devices of an array and how it lies on them, equal where both are."""
-    names = ", ".join(sorted(f"{device.platform}:{device.id}" for device in array.devices()))
-    parts = sorted(f"{device.id} has {index}" for device, index in _parts(array).items())
-    return f"{names} ({'; '.join(parts)})"
-
-
-def _parts(array: Any) -> dict[Any, str]:
-    ranges = array.sharding.devices_indices_map(array.shape)
-    return {
-        device: " x ".join(
+def parts(array: Any) -> str:
+    """Return what of an array lies on each device."""
+    has = {
+        device.id: " x ".join(
             str(one.indices(length)[:2]) for one, length in zip(index, array.shape, strict=True)
         )
-        for device, index in ranges.items()
+        for device, index in array.sharding.devices_indices_map(array.shape).items()
     }
+    return "; ".join(sorted(f"{device} has {index}" for device, index in has.items()))
 
 
 def collectives(function: Callable[..., Any], *args: Any) -> Counter[str]:

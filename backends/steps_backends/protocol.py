@@ -60,7 +60,7 @@ class Backend(Protocol):
         ...
 
     def device_of(self, array: Any) -> str:
-        """Return the device of an array, as a text that is equal for equal devices."""
+        """Return the device of an array, or all of them, as a text that is equal for equal devices."""
         ...
 
     def synchronize(self, tree_leaves: Iterable[Any]) -> None:
@@ -101,7 +101,11 @@ class TwoDevices(Protocol):
 
 
 class Sharded(Protocol):
-    """What a backend with the trait ``sharded`` has beyond. ``device_of`` tells which part lies where."""
+    """What a backend with the trait ``sharded`` has beyond."""
+
+    def parts_of(self, array: Any) -> str:
+        """Return which part of an array lies where, as a text that is equal where that is equal."""
+        ...
 
     def unsharded(self, array: Any) -> Any:
         """Return the whole array on one device, or as each process has it."""
@@ -114,6 +118,10 @@ class Sharded(Protocol):
 
 class TwoProcesses(Protocol):
     """What a backend with the trait ``two_processes`` has beyond; it can be used once both have joined."""
+
+    def can_meet(self) -> bool:
+        """Return whether what two processes need is there; where not, the probe says what is missing."""
+        ...
 
     def join(self, folder: str, rank: int) -> None:
         """Meet the other process, which is told the same folder and the other rank, 0 or 1."""

@@ -2,7 +2,7 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from .protocol import Backend, Probe
 from .torch import TorchBackend
 
 PROCESSES = 2
+WAYS = 6
+"""In how many ways arrays lie over the processes: split, copied, plain, on either mesh."""
 _WAIT = datetime.timedelta(seconds=10)
 """For an answer of the other process in the middle of a case."""
 _WAIT_FOR_CASE = datetime.timedelta(seconds=100)
@@ -58,6 +60,13 @@ class DTensorBackend:
             Declaration("torch", "torch", "torch", "cpu", _DTYPES, frozenset({"eager", "mutable"}))
         )
     )
+
+    def can_meet(self) -> bool:
+        """Return whether PyTorch is there, with gloo."""
+        try:
+            return _has_gloo()
+        except Exception:  # noqa: BLE001 - whatever keeps PyTorch from being imported, the probe meets it too
+            return False
 
     def join(self, folder: str, rank: int) -> None:
         """Meet the other process, which is told the same folder."""
@@ -107,9 +116,7 @@ class DTensorBackend:
         return probe(self, device_problem=self._device_problem)
 
     def _device_problem(self) -> str | None:
-        import torch
-
-        if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        if not _has_gloo():
             return "this build of torch has no gloo"
         if self.meeting.folder is None:
             return "it needs two processes, which only 'steps-conformance run' starts"
@@ -133,15 +140,14 @@ class DTensorBackend:
         if not shape:
             return line, [Replicate()]
         last = Shard(len(shape) - 1)
-        ways = (
+        return (
             (line, [Shard(0)]),
             (line, [last]),
             (line, [Replicate()]),
             None,
             (grid, [last, Replicate()]),
             (grid, [Replicate(), Shard(0)]),
-        )
-        return ways[(sum(shape) + len(shape)) % len(ways)]
+        )[way_of(shape)]
 
     def read(self, array: Any) -> HostArray:
         """Return the values of the whole tensor; both processes ask at once."""
@@ -152,8 +158,12 @@ class DTensorBackend:
         return self.plain.holds(value)
 
     def device_of(self, array: Any) -> str:
+        """Return the device on which each process has its part."""
+        return self.plain.device_of(array)
+
+    def parts_of(self, array: Any) -> str:
         """Return the device, and the mesh and placements of a DTensor."""
-        device = self.plain.device_of(array)
+        device = self.device_of(array)
         if not hasattr(array, "placements"):
             return device
         return f"{device} {tuple(array.device_mesh.shape)} {array.placements}"
@@ -177,6 +187,18 @@ class DTensorBackend:
             function(*args)
         names = {str(op).rsplit(".", 1)[-1].strip("')>"): n for op, n in seen.get_comm_counts().items() if n}
         return Counter({name.replace("_", "-"): number for name, number in names.items()})
+
+
+def way_of(shape: Sequence[int]) -> int:
+    """Return in which of the ways an array lies that has this shape and an axis."""
+    return (sum(shape) + len(shape)) % WAYS
+
+
+def _has_gloo() -> bool:
+    import torch
+
+    # A build without it has none of the other names either.
+    return bool(torch.distributed.is_available() and torch.distributed.is_gloo_available())
 
 
 ROWS: tuple[Backend, ...] = (

@@ -13,6 +13,7 @@ from steps_backends import Backend, HostArray
 
 from .containers import children
 from .exact import components
+from .places import place_of
 from .ulps import exactly, same_value, ulp_problem
 
 _SHOWN = 3
@@ -154,7 +155,7 @@ def _same_kind(backend: Backend, actual: Any, like: Any, path: str) -> None:
     if not backend.holds(like):
         raise TypeError(f"{_named(path)}: like must be an array of {library}, got {_kind(like)}")
     _same_form(backend.read(actual), backend.read(like), path)
-    got, want = backend.device_of(actual), backend.device_of(like)
+    got, want = place_of(backend, actual), place_of(backend, like)
     if got != want:
         raise Mismatch(f"{_named(path)}: expected device {want}, got {got}")
 

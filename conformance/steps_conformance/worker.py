@@ -103,7 +103,8 @@ def carry_out(order: Order, journal: JournalWriter) -> None:
     loaded_at_start: list[str] = []
     if order.backend is not None:
         backend = _found(journal, "backend", load_backend, order.backend)
-        if backend and TRAIT in backend.declaration.traits:
+        # Where they cannot meet, the probe says what is missing, as of any row.
+        if backend and TRAIT in backend.declaration.traits and backend.can_meet():
             both = _found(journal, "second process", partial(_both, order), backend)
             if both is None:
                 return

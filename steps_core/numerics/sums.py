@@ -10,7 +10,8 @@ from ..shards import is_sharded, only_element, summed_axes
 BLOCK = 128
 # Rows are always added one by one, and as fast in short blocks.
 ROW_BLOCK = 8
-SHORTEST_BLOCK = 4
+# Parts of an axis that are added up first; shorter ones would leave as much to add as there was.
+SHORTEST = 16
 
 
 def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
@@ -22,10 +23,12 @@ def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
     length, block = x.shape[axis], BLOCK if axis == x.ndim - 1 else ROW_BLOCK
     if length <= block:
         return xp.sum(x, axis=axis)
-    if is_split_by_compiler(xp):
-        block = _dividing(length, block)
-    whole = length // block * block
     before, after = x.shape[:axis], x.shape[axis + 1 :]
+    parts = _equal_parts(length, block) if is_split_by_compiler(xp) else 1
+    if parts > 1:
+        x = xp.reshape(x, (*before, parts, length // parts, *after))
+        return blocked_sum(xp, blocked_sum(xp, x, axis + 1), axis)
+    whole = length // block * block
     blocks = x if whole == length else part_of(x, axis, 0, whole)
     blocks = xp.reshape(blocks, (*before, whole // block, block, *after))
     total = blocked_sum(xp, xp.sum(blocks, axis=axis + 1), axis)
@@ -34,9 +37,15 @@ def blocked_sum(xp: Namespace, x: Array, axis: int) -> Array:
     return total + xp.sum(part_of(x, axis, whole, length), axis=axis)
 
 
-def _dividing(length: int, block: int) -> int:
-    """Return the longest block that leaves no rest, where one is not too short: a cut array is gathered."""
-    return next((size for size in range(block, SHORTEST_BLOCK - 1, -1) if length % size == 0), block)
+def _equal_parts(length: int, block: int) -> int:
+    """Return into how many equal parts an axis is cut: a multiple of the devices it may be spread over.
+
+    The compiler does not say over how many. It gathers the array where a device would hold a piece of a part
+    beside others, so the parts take all factors of 2 that they can. Each stays long, for speed.
+    """
+    most = min(block, length // min(SHORTEST, block // 2))
+    divisors = [parts for parts in range(1, most + 1) if length % parts == 0]
+    return max(divisors, key=lambda parts: (parts & -parts, parts))
 
 
 def sum_over(xp: Namespace, x: Array, axes: tuple[int, ...]) -> Array:

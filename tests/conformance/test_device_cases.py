@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 import steps_backends
+from steps_backends.torch_dtensor import WAYS, way_of
 from steps_conformance.case import load_cases
+from steps_conformance.cases.shards import SHAPES
 from steps_conformance.containers import mapped
 from steps_conformance.execution import execute
 from steps_conformance.outcomes import Outcome
@@ -65,6 +67,11 @@ def outcome(identity, row, spoil):
     if not probe.runs:
         pytest.skip(probe.reason)
     return execute(CASES[identity], backend, SpoiltTarget(spoil=spoil))
+
+
+def test_the_shapes_of_the_cases_of_shards_meet_every_way_to_lie():
+    """Where a plain leaf, or a copied one, is missing, no case would say so."""
+    assert {way_of(shape) for shape in SHAPES.values() if shape} == set(range(WAYS))
 
 
 @pytest.mark.parametrize(

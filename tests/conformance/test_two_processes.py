@@ -25,11 +25,15 @@ target = Faulty()
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Run chosen cases on the row, and return exit code and results by id."""
+def gloo():
     torch = pytest.importorskip("torch")
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
         pytest.skip("this build of torch has no gloo")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run chosen cases on the row, and return exit code and results by id."""
 
     def with_options(*options):
         call = [sys.executable, "-m", "steps_conformance", "run", "--backend", "torch-dtensor"]
@@ -49,6 +53,7 @@ def run(tmp_path):
     return with_options
 
 
+@pytest.mark.usefixtures("gloo")
 def test_the_rules_of_shards_hold_in_two_processes(run):
     done, results = run("--id", "SHARD-003", "--id", "SHARD-004/reductions-do-not-grow-with-the-leaves")
 
@@ -57,6 +62,7 @@ def test_the_rules_of_shards_hold_in_two_processes(run):
     assert len(results) == 3
 
 
+@pytest.mark.usefixtures("gloo")
 def test_a_failure_of_the_second_process_is_the_case_s_and_the_row_goes_on(run, tmp_path):
     """It dies, or fails alone while the first one waits for it."""
     (tmp_path / "faulty.py").write_text(TARGET)
@@ -77,3 +83,30 @@ def test_elsewhere_the_row_is_not_run_and_says_why():
     probe = steps_backends.get("torch-dtensor").probe()
     assert not probe.runs
     assert "it needs two processes" in probe.reason or "is not installed" in probe.reason
+
+
+NO_GLOO = """
+import types
+__version__ = "1.0"
+distributed = types.SimpleNamespace(is_available=lambda: False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("torch", "reason"),
+    [
+        ("raise ModuleNotFoundError('there is none', name='torch')", "torch is not installed; pip install"),
+        ("raise OSError('no libtorch')", "torch cannot be imported: OSError: no libtorch"),
+        (NO_GLOO, "this build of torch has no gloo"),
+    ],
+    ids=["missing", "broken", "without gloo"],
+)
+def test_what_is_missing_is_said_as_of_any_row(run, tmp_path, torch, reason):
+    """The second process is not started, and is not to blame."""
+    (tmp_path / "torch.py").write_text(torch)
+    done, results = run("--id", "SHARD-003")
+
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert reason in " ".join(done.stdout.split())
+    assert "process did not start" not in done.stdout
+    assert results == {}

@@ -10,16 +10,19 @@ from libraries import Library
 from steps_core.namespaces import namespace_of
 from steps_core.numerics.sums import blocked_sum, mean_over, sum_of_all, sum_over
 
-LENGTHS = (1, 2, 127, 128, 129, 255, 256, 257, 128 * 128, 128 * 128 + 1, 40_000)
+LENGTHS = (1, 2, 8, 9, 127, 128, 129, 255, 256, 257, 502, 768, 128 * 128, 128 * 128 + 1, 40_000)
 AXES = [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)]
 
 
 def test_every_length_is_summed_whole(library: Library) -> None:
     """Lengths around the block and its square: no element is dropped or counted twice."""
     for length in LENGTHS:
-        array = library.array(np.arange(length) % 7)
-        total = blocked_sum(namespace_of(array), array, 0)
-        assert library.values(total) == (np.arange(length) % 7).sum(), length
+        values = np.arange(length) % 7
+        array, columns = library.array(values), library.array(np.stack([values, 2 * values], axis=1))
+        xp = namespace_of(array)
+        for total in (blocked_sum(xp, array, 0), sum_of_all(xp, array)):
+            assert library.values(total) == values.sum(), length
+        assert library.values(sum_over(xp, columns, (0,))).tolist() == [[values.sum(), 2 * values.sum()]]
 
 
 def test_a_long_column_is_summed_without_drift(library: Library) -> None:

@@ -10,6 +10,7 @@ from ..compare import Mismatch, within_ulps
 from ..containers import leaves, mapped
 from ..descriptions import chain, description
 from ..oracle.samples import sample
+from ..places import place_of
 from ..run import Run
 from .battery import ADAM, STEPS, Entry
 from .judging import made
@@ -40,9 +41,9 @@ def spread(run: Run, tree_: Any) -> Any:
     return {key: backend.elsewhere(leaf) if n % 2 else leaf for n, (key, leaf) in enumerate(here.items())}
 
 
-def devices(run: Run, tree_: Any) -> Any:
-    """Return the tree with the device of each leaf in its place."""
-    return mapped(lambda leaf, _: run.backend.device_of(leaf), tree_)
+def places(run: Run, tree_: Any) -> Any:
+    """Return the tree with a text in the place of each leaf that tells where it lies."""
+    return mapped(lambda leaf, _: place_of(run.backend, leaf), tree_)
 
 
 @case("DEVICE-001", each={"entry": STEPS}, needs={"transforms"}, traits={"sees_reads"}, in_process=True)
@@ -78,11 +79,11 @@ def results_stay(run: Run, entry: Entry) -> None:
     gradients, weights = spread(run, tree()), spread(run, tree(seed=7))
     step = run.make(entry.described)
     state = step.init(weights)
-    first = devices(run, state)
+    first = places(run, state)
     for number in (1, 2, 3):
         result, state = step.apply(gradients, weights, state)
-        same_devices(devices(run, result), devices(run, gradients), f"result of call {number}")
-        same_devices(devices(run, state), first, f"state after call {number}")
+        same_places(places(run, result), places(run, gradients), f"result of call {number}")
+        same_places(places(run, state), first, f"state after call {number}")
 
 
 @case("DEVICE-002", needs={"transforms", "state_form"}, traits={"two_devices"}, in_process=True)
@@ -93,22 +94,22 @@ def moments_lie_with_their_weights(run: Run) -> None:
     state = step.init(weights)
     for each in (state, step.apply(weights, weights, state)[1]):
         for name in ("first_moment", "second_moment", "second_moment_max"):
-            same_devices(devices(run, each[name]), devices(run, weights), name)
+            same_places(places(run, each[name]), places(run, weights), name)
 
 
 @case("DEVICE-002", needs={"transforms", "apply_updates"}, traits={"two_devices"}, in_process=True)
 def new_weights_stay(run: Run) -> None:
     """Weights with updates added."""
     weights = spread(run, tree())
-    same_devices(devices(run, run.apply_updates(weights, weights)), devices(run, weights), "weights")
+    same_places(places(run, run.apply_updates(weights, weights)), places(run, weights), "weights")
 
 
-def same_devices(found: Any, expected: Any, name: str) -> None:
-    """Require equal devices leaf by leaf."""
+def same_places(found: Any, expected: Any, name: str) -> None:
+    """Require equal places leaf by leaf."""
     wanted = dict(leaves(expected))
-    for path, device in leaves(found):
-        if device != wanted.get(path):
-            raise Mismatch(f"{name}{path}: expected device {wanted.get(path)}, got {device}")
+    for path, place in leaves(found):
+        if place != wanted.get(path):
+            raise Mismatch(f"{name}{path}: expected device {wanted.get(path)}, got {place}")
 
 
 @case("DEVICE-003", each={"described": ACROSS}, needs={"transforms"}, traits={"two_devices"}, in_process=True)
