@@ -32,6 +32,7 @@ class CompiledStep:
         self._namespaces: Any = None if self._package is None else module_of(self._package, "namespaces")
         self._runners: dict[str, Runner | None] = {"": None}
         self._by_kind: dict[type, Runner | None] = {}
+        self._on_jax: JaxRunner | None = None
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
@@ -72,6 +73,10 @@ class CompiledStep:
             self._tell("it is a step by protocol, which may keep values of its own")
         if options or self._trees is None or self._namespaces.is_compiled_by_torch():
             return self.step(gradients, weights, state, **options)
+        if self._on_jax is not None and state is not None:
+            result = self._on_jax.again(gradients, weights, state)
+            if result is not None:
+                return result
         try:
             opened = self._trees.flatten(gradients)
             runner = self._runner(next(leaf for leaf in opened[0] if leaf is not None))
@@ -99,7 +104,8 @@ class CompiledStep:
         if library == "torch" and find_spec("numpy") is not None:
             return NumpyRunner(*given, TorchSharing(), self._tell)
         if library == "jax":
-            return JaxRunner(*given, self._tell)
+            self._on_jax = JaxRunner(*given, self._tell)
+            return self._on_jax
         self._tell(f"there is no compiled form for {library}")
         return None
 
