@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from .packages import module_of
+from .packing import parts_of
 from .tracing import TracingError
 
 Sums = tuple[Any, Any, Any]
@@ -47,7 +48,8 @@ class JaxReductions:
         def plain() -> Any:
             return self._sums.sum_over(xp, self._norms.squared_magnitude(xp, x), axes)
 
-        return self._chosen(plain, by_range, x, x.size)
+        # Without axes there is nothing to add, and a conditional would part what is element by element.
+        return self._chosen(plain, by_range, x, x.size if axes else 0)
 
     def joint_square_sums(self, arrays: Iterable[Any]) -> Sums:
         """Return the sums of squares by range of all elements of all arrays."""
@@ -55,6 +57,10 @@ class JaxReductions:
 
         xp = jax.numpy
         leaves = list(arrays)
+        size = sum(leaf.size for leaf in leaves)
+        if not self._goes_by_range(size):
+            # A sum for each of many small leaves takes long, and minutes to compile.
+            leaves = [part.joined(leaves) for part in parts_of(leaves)]
 
         def by_range() -> Sums:
             return tuple(self._norms.joint_square_sums(xp, leaves))
@@ -63,7 +69,10 @@ class JaxReductions:
             sums = [self._sums.sum_of_all(xp, self._norms.squared_magnitude(xp, leaf)) for leaf in leaves]
             return sums[0] if len(sums) == 1 else self._sums.sum_of_all(xp, xp.stack(sums))
 
-        return self._chosen(plain, by_range, leaves[0], sum(leaf.size for leaf in leaves))
+        return self._chosen(plain, by_range, leaves[0], size)
+
+    def _goes_by_range(self, size: int) -> bool:
+        return self._are_sharded or size < _FEW
 
     def _chosen(self, plain: Callable[[], Any], by_range: Callable[[], Sums], leaf: Any, size: int) -> Sums:
         """Return plain sums of so many squares as middle ones where that is exact, else the sums by range."""
@@ -73,7 +82,7 @@ class JaxReductions:
             with self._namespaces.answering_on_jax(None):
                 return by_range()
 
-        if self._are_sharded or size < _FEW:
+        if self._goes_by_range(size):
             return exact()
         form = self._formats.format_of(leaf)
         sums = plain()
