@@ -1,7 +1,9 @@
 """The only door to array-api-compat: which library an array belongs to, and what depends on that."""
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 import array_api_compat
@@ -25,6 +27,9 @@ _DTYPE_NAMES: dict[tuple[type, Any], str] = {}
 
 # Their arithmetic does not follow ndarray's: a mask would be dropped, ``*`` would multiply matrices.
 _NOT_ARRAYS = {"MaskedArray", "matrix"}
+
+# What answers for JAX's namespace while somebody compiles a step; see `recorder_of`.
+_ON_JAX: ContextVar[Any] = ContextVar("_ON_JAX", default=None)
 
 
 def loaded(name: str) -> Any:
@@ -160,7 +165,7 @@ def detached(array: Array) -> Array:
 def recorder_of(xp: Namespace) -> Any:
     """Return what a namespace that only records operations keeps whole things with; None for all others.
 
-    Such a namespace has a ``recorder`` with these methods:
+    Such a namespace has a ``recorder``, and JAX's has one within `answering_on_jax`. Its methods:
 
     - ``square_sums(x, axes)`` and ``joint_square_sums(arrays)``: the named reductions, which whoever runs the
       record may compute in another form that meets the same requirements;
@@ -169,7 +174,20 @@ def recorder_of(xp: Namespace) -> Any:
     - ``stop()``: is told that the step stops in the debugger here at each call;
     - ``refuse(reason)``: raises, because what comes next cannot be recorded.
     """
-    return getattr(xp, "recorder", None)
+    recorder = getattr(xp, "recorder", None)
+    if recorder is None and xp is not None and library_name(xp) == "jax":
+        return _ON_JAX.get()
+    return recorder
+
+
+@contextmanager
+def answering_on_jax(recorder: Any) -> Iterator[None]:
+    """Have whoever compiles a step with JAX answer as a recorder does, or nobody where it is None."""
+    token = _ON_JAX.set(recorder)
+    try:
+        yield
+    finally:
+        _ON_JAX.reset(token)
 
 
 def computed_once(scalars: Any) -> Any:

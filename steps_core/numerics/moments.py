@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..namespaces import Array, Namespace, astype
+from ..namespaces import Array, Namespace, astype, is_traced_by_jax
 from .formats import format_of
 from .norms import squared_magnitude
 
@@ -29,7 +29,11 @@ def next_second_moment(xp: Namespace, moment: Array, x: Array, decay: Decay) -> 
 
 def at_most_largest(xp: Namespace, x: Array) -> Array:
     """Return x with infinity replaced by the largest finite number; NaN stays."""
-    return xp.minimum(x, xp.full_like(x, format_of(x).largest))
+    largest = format_of(x).largest
+    if is_traced_by_jax(x):
+        # XLA computes a minimum with a constant, and all before it, anew in each loop that reads the result.
+        return xp.where(x > largest, largest, x)
+    return xp.minimum(x, xp.full_like(x, largest))
 
 
 def bias_correction(xp: Namespace, count: Array, decay: Decay) -> Array:

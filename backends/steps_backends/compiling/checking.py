@@ -41,10 +41,14 @@ def _record(step: Any, given: list[Any]) -> None:
 
 
 def _symbol(leaf: Any) -> TracedArray | None:
-    import numpy as np
-
     if leaf is None:
         return None
-    name = str(leaf.dtype).rsplit(".", 1)[-1]
-    dtype = np.dtype("float16" if name == "bfloat16" else name)
-    return TracedArray(INPUT, (), (("", 0), None), tuple(leaf.shape), dtype)
+    return TracedArray(INPUT, (), (("", 0), None), tuple(leaf.shape), numpy_dtype(leaf.dtype))
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """Return NumPy's dtype that stands for one of any library while a step is recorded."""
+    import numpy as np
+
+    name = str(dtype).rsplit(".", 1)[-1]
+    return np.dtype("float16" if name == "bfloat16" else name)

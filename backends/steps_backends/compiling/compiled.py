@@ -8,6 +8,7 @@ from typing import Any
 from .jax_runner import JaxRunner
 from .numpy_runner import NumpyRunner
 from .packages import module_of, package_of
+from .packing import PackedState
 from .shared_memory import NumpySharing, TorchSharing
 
 DONATABLE = ("gradients", "state")
@@ -32,6 +33,7 @@ class CompiledStep:
         self._namespaces: Any = None if self._package is None else module_of(self._package, "namespaces")
         self._runners: dict[str, Runner | None] = {"": None}
         self._by_kind: dict[type, Runner | None] = {}
+        self._on_jax: JaxRunner | None = None
         self._told: set[str] = set()
 
     def __repr__(self) -> str:
@@ -57,6 +59,74 @@ class CompiledStep:
         """Return the step's first state for these weights."""
         return self.step.init(weights)
 
+    def pack(self, state: Any) -> Any:
+        """Return a state in the form that costs the least to go from call to call.
+
+        On JAX a step of many small leaves spends its time on the leaves. There the moments of all small ones
+        are put into one array each, and the compiled step gives back a packed state for one. Gradients,
+        weights and updates stay trees. On NumPy and PyTorch a compiled step gives its state as views of
+        packed arrays anyway, so there the state itself comes back.
+
+        A packed state is for the compiled step alone: unpack it before saving it or calling the step itself.
+
+        Args:
+            state: what ``init`` or a call of the step returned.
+
+        Returns:
+            `PackedState`, or the state.
+
+        Raises:
+            StateError: it is no state of this step, or packed already.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> from steps_backends import compile
+            >>> from steps_core import AdamStep
+            >>> step = compile(AdamStep(learning_rate=0.5), donate=("state",))
+            >>> weights = {"kernel": jnp.ones((2, 2)), "bias": jnp.ones(2)}
+            >>> packed = step.pack(step.init(weights))
+            >>> updates, packed = step(weights, weights, packed)
+            >>> int(step.unpack(packed)["count"])
+            1
+        """
+        if isinstance(state, PackedState):
+            raise self._refused("state", "be a state that is not packed yet", state, "leave this call out")
+        if self._trees is None:
+            return state
+        try:
+            leaves, _ = self._trees.flatten(state)
+            first = next((leaf for leaf in leaves if leaf is not None), None)
+            runner = None if first is None else self._runner(first)
+            return runner.pack(state) if isinstance(runner, JaxRunner) else state
+        except Exception:  # noqa: BLE001  # Whatever it is, such a state is none of this step.
+            raise self._refused(
+                "state", "be a state of this step", state, "pass step.init(weights), or what a call returned"
+            ) from None
+
+    def unpack(self, packed: Any) -> Any:
+        """Return the state that a packed one holds, bit for bit.
+
+        Args:
+            packed: what ``pack`` or a call with a packed state returned.
+
+        Raises:
+            StateError: it is no packed state of this step.
+        """
+        if isinstance(packed, PackedState):
+            if self._on_jax is None or packed.layout.frame != self._on_jax.frame:
+                way_out = "unpack it with the step that packed it"
+                raise self._refused("packed", "be a packed state of this step", packed, way_out)
+            return packed.layout.unpacked(packed.arrays)
+        if self.pack(packed) is not packed:
+            way_out = "pass what pack returned; a state that is a tree needs no unpacking"
+            raise self._refused("packed", "be a packed state", packed, way_out)
+        return packed
+
+    def _refused(self, argument: str, rule: str, value: Any, way_out: str) -> Exception:
+        errors = module_of(self._package or "steps_core", "errors")
+        refused: Exception = errors.refusal(errors.StateError, argument, rule, value, way_out)
+        return refused
+
     def describe(self) -> Any:
         """Return the description of the step: how it is run is no part of it."""
         return self.step.describe()
@@ -72,6 +142,10 @@ class CompiledStep:
             self._tell("it is a step by protocol, which may keep values of its own")
         if options or self._trees is None or self._namespaces.is_compiled_by_torch():
             return self.step(gradients, weights, state, **options)
+        if self._on_jax is not None and state is not None:
+            result = self._on_jax.again(gradients, weights, state)
+            if result is not None:
+                return result
         try:
             opened = self._trees.flatten(gradients)
             runner = self._runner(next(leaf for leaf in opened[0] if leaf is not None))
@@ -99,7 +173,8 @@ class CompiledStep:
         if library == "torch" and find_spec("numpy") is not None:
             return NumpyRunner(*given, TorchSharing(), self._tell)
         if library == "jax":
-            return JaxRunner(*given, self._tell)
+            self._on_jax = JaxRunner(*given, self._tell)
+            return self._on_jax
         self._tell(f"there is no compiled form for {library}")
         return None
 
