@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import steps_backends
 from planted import covering, isolated, judges, killing, loading
-from planted.equivalent import Explained, ExplanationError, Reason, load_explained
+from planted.equivalent import Elsewhere, Explained, ExplanationError, Reason, load_explained
+from planted.fate import Fate
 from planted.loading import forget, load_copy, source_of
 from planted.mutants import mutants_of
 from planted.operators import changes
@@ -228,6 +229,43 @@ def test_a_score_counts_survivors_and_reasons(row):
     assert explained.survivors == []
     assert explained.explained == {"equivalent": len(bare.survivors)}
     assert (explained.noticed, explained.percent) == (bare.noticed, 100.0)
+
+
+@needs_fork
+def test_what_a_case_elsewhere_is_said_to_notice_is_tried_on_it_alone(row):
+    first, second, *rest = mutants_of(SOURCE, "steps.end_to_end")
+    where = Elsewhere("torch", "CHAIN-001/x")
+    reasons = {one.identity: Reason("equivalent", "nothing") for one in rest}
+    listed = Explained(reasons, elsewhere={first.identity: where, second.identity: where})
+    asked = []
+
+    def confirm(place, mutants):
+        asked.append((place, mutants))
+        return [Fate("CHAIN-001/x", 1, 0.0), Fate("", 1, 0.0)]
+
+    (score,) = scores(SOURCE, ["steps.end_to_end"], [row], listed, confirm=confirm)
+
+    assert asked == [(where, [first, second])]
+    assert (score.noticed, score.survivors) == (1, [second])
+
+
+@needs_fork
+def test_arrays_in_two_processes_notice_what_one_process_cannot():
+    torch = pytest.importorskip("torch")
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this build of torch has no gloo")
+    identity = "SHARD-003/norm-of-whole-arrays[small]"
+    two = killing.Row(
+        steps_backends.get("torch-dtensor"),
+        {identity: load_cases()[identity]},
+        SOURCE,
+        patience=killing.Patience(least=60.0),
+    )
+    one_leaf_alone = (
+        "numerics.joint._over_mesh: settled condition: 0 if mesh is None else mesh.ndim -> 0 if True"
+    )
+
+    assert two.try_out(mutant_called("numerics.joint", one_leaf_alone)).by == identity
 
 
 @needs_fork
