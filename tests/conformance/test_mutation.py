@@ -3,6 +3,7 @@
 import ast
 import re
 import time
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -234,7 +235,7 @@ def test_a_score_counts_survivors_and_reasons(row):
 @needs_fork
 def test_what_a_case_elsewhere_is_said_to_notice_is_tried_on_it_alone(row):
     first, second, *rest = mutants_of(SOURCE, "steps.end_to_end")
-    where = Elsewhere("torch", "CHAIN-001/x")
+    where = Elsewhere("torch", ("CHAIN-001/x",))
     reasons = {one.identity: Reason("equivalent", "nothing") for one in rest}
     listed = Explained(reasons, elsewhere={first.identity: where, second.identity: where})
     asked = []
@@ -281,7 +282,13 @@ def test_a_reason_for_what_a_case_notices_is_told(row):
 def test_the_list_speaks_of_mutants_that_there_are():
     listed = [one for module in SCOPE for one in mutants_of(SOURCE, module)]
 
-    load_explained().check_known(listed, SCOPE)
+    explained = load_explained()
+    places = [*explained.elsewhere.values(), *chain(*explained.unexecuted_elsewhere.values())]
+    cases = load_cases()
+
+    explained.check_known(listed, SCOPE)
+    assert {case for where in places for case in where.cases} <= cases.keys()
+    assert {where.row for where in places} <= {*steps_backends.names()}
 
 
 def test_a_stale_entry_is_refused():

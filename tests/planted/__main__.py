@@ -103,9 +103,9 @@ def rows(first: Row, cases: Mapping[str, Case], source: Source, *, all_cases: bo
 def confirmed(
     cases: Mapping[str, Case], source: Source, where: Elsewhere, mutants: Sequence[Mutant]
 ) -> Iterator[Fate]:
-    """Yield what becomes of mutants on the one case of another backend that is said to notice them."""
-    backend = steps_backends.get(where.row)
-    return Row(backend, {where.case: cases[where.case]}, source, None, PATIENT).try_all(mutants)
+    """Yield what becomes of mutants on the cases of another backend that are said to notice them."""
+    named = {identity: cases[identity] for identity in where.cases}
+    return Row(steps_backends.get(where.row), named, source, None, PATIENT).try_all(mutants)
 
 
 def _judged(judge: Judge, fault: Fault) -> Judgement:

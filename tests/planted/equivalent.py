@@ -34,10 +34,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Which case notices a mutant on another backend than NumPy, where none does."""
+    """Which cases notice mutants on another backend than NumPy, where none does."""
 
     row: str
-    case: str
+    cases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,25 @@ class Explained:
         functions: reasons by function.
         unexecuted: likewise, for the statements in it that no case executes.
         elsewhere: by the identity of a mutant, what notices it; this is tried, and nothing else.
+        unexecuted_elsewhere: by function, what executes the statements in it that NumPy does not.
     """
 
     mutants: dict[str, Reason] = field(default_factory=dict)
     functions: dict[str, Reason] = field(default_factory=dict)
     unexecuted: dict[str, Reason] = field(default_factory=dict)
     elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
+    unexecuted_elsewhere: dict[str, list[Elsewhere]] = field(default_factory=dict)
 
     def reason_for(self, mutant: Mutant, *, is_executed: bool) -> Reason | None:
         """Return why a mutant need not be noticed; None where it has to be."""
         found = self.mutants.get(mutant.identity) or self.functions.get(mutant.scope)
         return found if found or is_executed else self.unexecuted.get(mutant.scope)
+
+    def places_of(self, mutant: Mutant, *, is_executed: bool) -> list[Elsewhere]:
+        """Return where else a mutant is tried, given whether NumPy executes it."""
+        if mutant.identity in self.elsewhere:
+            return [self.elsewhere[mutant.identity]]
+        return [] if is_executed else self.unexecuted_elsewhere.get(mutant.scope, [])
 
     def check_known(self, mutants: Iterable[Mutant], modules: Iterable[str]) -> None:
         """Refuse an entry about one of these modules whose mutants do not exist any more."""
@@ -69,9 +77,8 @@ class Explained:
             scopes.add(mutant.scope)
         listed = [*self.mutants, *self.elsewhere]
         stale = [name for name in listed if _in(name, known) and name not in identities]
-        stale += [
-            name for name in {**self.functions, **self.unexecuted} if _in(name, known) and name not in scopes
-        ]
+        functions = {**self.functions, **self.unexecuted, **self.unexecuted_elsewhere}
+        stale += [name for name in functions if _in(name, known) and name not in scopes]
         if stale:
             gone = "\n".join(stale)
             raise ExplanationError(
@@ -93,7 +100,10 @@ def load_explained(file: Path = FILE) -> Explained:
     found = Explained()
     content = tomllib.loads(file.read_text(encoding="utf-8"))
     for group in content.get("elsewhere", []):
-        found.elsewhere.update(dict.fromkeys(group["mutants"], Elsewhere(group["row"], group["case"])))
+        where = Elsewhere(group["row"], tuple(group["cases"]))
+        found.elsewhere.update(dict.fromkeys(group.get("mutants", []), where))
+        for scope in group.get("unexecuted", []):
+            found.unexecuted_elsewhere.setdefault(scope, []).append(where)
     for group in content.get("because", []):
         kind, text = group.get("kind"), " ".join(group.get("reason", "").split())
         if kind not in KINDS or len(text) < 20:

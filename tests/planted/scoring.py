@@ -43,7 +43,7 @@ def scores(
         rows: the backends on which a mutant is tried, one after the other until one notices; one that is not
             needed is not asked for.
         explained: the mutants that need not be noticed, and those that a listed case notices elsewhere.
-        confirm: tries mutants on that case alone.
+        confirm: tries mutants on those cases alone.
         try_explained: whether to try those too, which takes long, because each of them survives.
         tried: is told of each mutant that a row has looked at.
     """
@@ -51,22 +51,12 @@ def scores(
     left = [(score, mutant) for score in found for mutant in mutants_of(source, score.module)]
     for score, _ in left:
         score.mutants += 1
-    if confirm is not None:
-        there: dict[Elsewhere, list[tuple[Score, Mutant]]] = defaultdict(list)
-        for score, mutant in left:
-            if mutant.identity in explained.elsewhere:
-                there[explained.elsewhere[mutant.identity]].append((score, mutant))
-        left = [one for one in left if one[1].identity not in explained.elsewhere]
-        for where, listed in there.items():
-            fates = confirm(where, [mutant for _, mutant in listed])
-            for (score, mutant), fate in zip(listed, fates, strict=True):
-                tried(mutant)
-                if _counted(score, fate).survives:
-                    score.survivors.append(mutant)
     executed: set[Mutant] = set()
-    for row in rows:
+    for number, row in enumerate(rows):
         executed |= {mutant for _, mutant in left if row.that_execute(mutant)}
         left = list(_survivors(row, left, explained, executed, tried, try_explained=try_explained))
+        if number == 0 and confirm is not None:
+            left = list(_survivors_elsewhere(left, explained, executed, confirm))
         if all(explained.reason_for(mutant, is_executed=mutant in executed) for _, mutant in left):
             break
     for score, mutant in left:
@@ -91,7 +81,7 @@ def _survivors(
 
     def is_listed(mutant: Mutant) -> bool:
         reason = explained.reason_for(mutant, is_executed=mutant in executed)
-        return reason is not None and not try_explained
+        return (reason is not None and not try_explained) or mutant.identity in explained.elsewhere
 
     fates = row.try_all([mutant for _, mutant in mutants if not is_listed(mutant)], tried)
     for score, mutant in mutants:
@@ -104,6 +94,36 @@ def _survivors(
             yield score, mutant
         elif mutant.identity in explained.mutants:
             score.listed_but_noticed.append((mutant, fate))
+
+
+def _survivors_elsewhere(
+    mutants: Sequence[tuple[Score, Mutant]],
+    explained: Explained,
+    executed: set[Mutant],
+    confirm: Callable[[Elsewhere, Sequence[Mutant]], Iterable[Fate]],
+) -> Iterator[tuple[Score, Mutant]]:
+    """Try mutants where they are said to be noticed, and yield the others.
+
+    One that is listed by itself and not noticed there survives; it is tried nowhere else.
+    """
+    places: dict[Elsewhere, list[tuple[Score, Mutant]]] = defaultdict(list)
+    for score, mutant in mutants:
+        is_executed = mutant in executed
+        if explained.reason_for(mutant, is_executed=is_executed) is None:
+            for where in explained.places_of(mutant, is_executed=is_executed):
+                places[where].append((score, mutant))
+    noticed: set[Mutant] = set()
+    for where, all_listed in places.items():
+        listed = [one for one in all_listed if one[1] not in noticed]
+        fates = confirm(where, [mutant for _, mutant in listed])
+        for (score, mutant), fate in zip(listed, fates, strict=True):
+            if not _counted(score, fate).survives:
+                noticed.add(mutant)
+    for score, mutant in mutants:
+        if mutant.identity in explained.elsewhere and mutant not in noticed:
+            score.survivors.append(mutant)
+        elif mutant not in noticed:
+            yield score, mutant
 
 
 def _counted(score: Score, fate: Fate) -> Fate:
