@@ -27,12 +27,23 @@ def candidates(step: str, gradients: list[Any], libraries: list[str]) -> Iterato
     if "jax" in libraries:
         for text, donate in DONATIONS.items():
             yield f"ours, jax compiled{text}", partial(_jax, step, gradients, donate)
+            if STEPS[step].init(gradients):
+                packed = partial(_jax, step, gradients, donate, is_packed=True)
+                yield f"ours, jax compiled, packed{text}", packed
 
 
-def _loop(step: Any, gradients: list[Any], wait: Callable[[Any], Any] = lambda result: result) -> Candidate:
+def _loop(
+    step: Any,
+    gradients: list[Any],
+    wait: Callable[[Any], Any] = lambda result: result,
+    *,
+    is_packed: bool = False,
+) -> Candidate:
     """Return a call of a training loop: the state goes from call to call, and donated gradients come back."""
     donated = "gradients" in getattr(step, "donate", ())
     held = {"gradients": gradients, "state": step.init(gradients)}
+    if is_packed:
+        held["state"] = step.pack(held["state"])
 
     def call() -> None:
         updates, held["state"] = wait(step(held["gradients"], _weights(step, held), held["state"]))
@@ -76,8 +87,8 @@ def _choosing(fused: bool, call: Candidate) -> Candidate:
     return choosing
 
 
-def _jax(step: str, gradients: list[Any], donate: tuple[str, ...]) -> Candidate:
+def _jax(step: str, gradients: list[Any], donate: tuple[str, ...], *, is_packed: bool = False) -> Candidate:
     import jax
 
     arrays = [jax.numpy.array(leaf) for leaf in gradients]
-    return _loop(compiled(STEPS[step], donate), arrays, jax.block_until_ready)
+    return _loop(compiled(STEPS[step], donate), arrays, jax.block_until_ready, is_packed=is_packed)
