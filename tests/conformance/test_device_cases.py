@@ -1,13 +1,17 @@
 """The cases of devices and tracing fail where a step reads values, or moves what must stay."""
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import steps_backends
+from steps_backends import host_array
 from steps_backends.torch_dtensor import WAYS, way_of
 from steps_conformance.case import load_cases
+from steps_conformance.cases.devices import near_each_other
 from steps_conformance.cases.shards import SHAPES
+from steps_conformance.compare import Mismatch
 from steps_conformance.containers import mapped
 from steps_conformance.execution import execute
 from steps_conformance.outcomes import Outcome
@@ -72,6 +76,19 @@ def outcome(identity, row, spoil):
 def test_the_shapes_of_the_cases_of_shards_meet_every_way_to_lie():
     """Where a plain leaf, or a copied one, is missing, no case would say so."""
     assert {way_of(shape) for shape in SHAPES.values() if shape} == set(range(WAYS))
+
+
+def test_a_difference_is_judged_by_the_ulps_of_what_it_was_subtracted_from():
+    """One ulp of 0.25 is 32 of 2**-7."""
+    reading = SimpleNamespace(read=lambda tree: tree)
+    weights = {"['a']": host_array([0.25])}
+    exact, off, far_off = ({"a": host_array([2.0**-7 + n * 2.0**-25])} for n in (0, 1, 9))
+
+    near_each_other(reading, off, exact, 8, minuends=weights)
+    with pytest.raises(Mismatch, match="off by 32 ulps"):
+        near_each_other(reading, off, exact, 8)
+    with pytest.raises(Mismatch, match="off by 9 ulps"):
+        near_each_other(reading, far_off, exact, 8, minuends=weights)
 
 
 @pytest.mark.parametrize(

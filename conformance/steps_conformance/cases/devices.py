@@ -1,9 +1,9 @@
 """Where arrays lie: nothing is read on the host, nothing large moves between devices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from steps_backends import HostReadError
+from steps_backends import HostArray, HostReadError
 
 from ..case import case
 from ..compare import Mismatch, within_ulps
@@ -126,12 +126,27 @@ def one_norm_over_two_devices(run: Run, described: Any) -> None:
         near_each_other(run, other, state, 4)
 
 
-def near_each_other(run: Run, actual: Any, expected: Any, ulps: float) -> None:
-    """Require floats within some ulps, and counts and flags as they are."""
+def near_each_other(
+    run: Run, actual: Any, expected: Any, ulps: float, *, minuends: Mapping[str, HostArray] | None = None
+) -> None:
+    """Require floats within some ulps, and counts and flags as they are.
+
+    Args:
+        run: the run.
+        actual: arrays of the backend.
+        expected: others.
+        ulps: the tolerance.
+        minuends: arrays by path, where each float is a difference from one of theirs: what is larger of the
+            two tells the ulp.
+    """
     wanted = dict(leaves(run.read(expected)))
     for path, got in leaves(run.read(actual)):
         if got is not None and got.dtype not in ("bool", "int32"):
-            within_ulps(got, wanted[path], ulps, path=path)
+            want = wanted[path]
+            of = minuends and [
+                max(map(abs, pair)) for pair in zip(want.values, minuends[path].values, strict=True)
+            ]
+            within_ulps(got, want, ulps, of=of, path=path)
         elif got != wanted[path]:
             raise Mismatch(f"{path}: expected {wanted[path]}, got {got}")
 
