@@ -18,8 +18,11 @@ def next_count(xp: Namespace, count: Array) -> Array:
 
 
 def next_average(average: Array, x: Array, decay: Decay) -> Array:
-    """Return decay * average + (1 - decay) * x."""
-    return decay * average + (1.0 - decay) * x
+    """Return decay * average + (1 - decay) * x.
+
+    A difference, because XLA makes (average + x) * 0.5 of it where decay is 0.5, which may overflow.
+    """
+    return decay * average - (decay - 1.0) * x
 
 
 def next_second_moment(xp: Namespace, moment: Array, x: Array, decay: Decay) -> Array:

@@ -177,14 +177,21 @@ def boxed(xp: Namespace, update: Array, weight: Array, lower: Scalar, upper: Sca
 
 def in_norm_ball(xp: Namespace, update: Array, weight: Array, radius: Scalar, axes: tuple[int, ...]) -> Array:
     """Return the update after which every unit's norm is at most radius."""
-    # Halves, because the sum of two finite numbers may overflow.
-    half = weight * 0.5 + update * 0.5
+    half = _half_of_sum(weight, update)
     limit = limit_norm(xp, scaled_norm(xp, square_sums(xp, half, axes)), radius / 2)
     return xp.where(limit.is_kept, update, apply_limit(xp, half, limit) * 2.0 - weight)
 
 
 def of_unit_norm(xp: Namespace, update: Array, weight: Array, axes: tuple[int, ...]) -> Array:
     """Return the update after which every unit's norm is 1."""
-    half = weight * 0.5 + update * 0.5
+    half = _half_of_sum(weight, update)
     norm = scaled_norm(xp, square_sums(xp, half, axes))
     return xp.where(norm.root == 0, update, rescale(xp, half, norm) - weight)
+
+
+def _half_of_sum(weight: Array, update: Array) -> Array:
+    """Return (weight + update) / 2: the sum of two finite numbers may overflow.
+
+    A difference, because XLA makes (w + u) * 0.5 of the sum w * 0.5 + u * 0.5.
+    """
+    return weight * 0.5 - update * -0.5
