@@ -6,9 +6,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from .jax_runner import JaxRunner
-from .numpy_runner import NumpyRunner
+from .numpy_runner import numpy_runner
 from .packages import module_of, package_of
-from .shared_memory import NumpySharing, TorchSharing
+from .shared_memory import NumpySharing
+from .torch_runner import TorchRunner
 
 DONATABLE = ("gradients", "state")
 
@@ -95,9 +96,9 @@ class CompiledStep:
         assert self._package is not None
         given = self.step, self._package, self.donate
         if library == "numpy":
-            return NumpyRunner(*given, NumpySharing(self._namespaces), self._tell)
+            return numpy_runner(*given, NumpySharing(self._namespaces), self._tell)
         if library == "torch" and find_spec("numpy") is not None:
-            return NumpyRunner(*given, TorchSharing(), self._tell)
+            return TorchRunner(*given, self._tell)
         if library == "jax":
             return JaxRunner(*given, self._tell)
         self._tell(f"there is no compiled form for {library}")
