@@ -181,8 +181,15 @@ class Writer:
             text = f"{prefix}{given.index}" if given.kind == "result" else texts[given.kind][given.index]
             return _casting(text, _dtype_of(given, kernel), self)
 
+        guards = _guards(kernel)
         for index, operation in enumerate(kernel.operations):
             given = [operand(each) for each in operation.operands]
+            if index in guards:
+                condition = scalars[guards[index]]
+                given = [
+                    _one_where(condition, text) if isinstance(each, Ref) and each.kind == "scalar" else text
+                    for each, text in zip(operation.operands, given, strict=True)
+                ]
             dtypes = [
                 None if isinstance(each, Literal) and each.dtype is None else _numpy_dtype(each, kernel)
                 for each in operation.operands
@@ -256,6 +263,39 @@ class Writer:
         if kind is None:
             return f"torch.full((), {text('')}, dtype={dtype}, device=device)"
         return text(dtype)
+
+
+def _guards(kernel: Kernel) -> dict[int, int]:
+    """Return the products with scalars that only a choice by a scalar uses, and which scalar chooses.
+
+    Where the choice falls on something else, the product is computed all the same; it then may be subnormal,
+    which takes the CPU a hundred times as long.
+    """
+    uses: dict[int, int] = {}
+    wanted = [each for each, _ in (*kernel.stored, *kernel.summed)]
+    for each in [*wanted, *(each for operation in kernel.operations for each in operation.operands)]:
+        if isinstance(each, Ref) and each.kind == "result":
+            uses[each.index] = uses.get(each.index, 0) + 1
+    found: dict[int, int] = {}
+    for operation in kernel.operations:
+        if operation.name != "where":
+            continue
+        condition, _, other = operation.operands
+        while (
+            isinstance(condition, Ref)
+            and condition.kind == "scalar"
+            and isinstance(other, Ref)
+            and other.kind == "result"
+            and uses[other.index] == 1
+            and kernel.operations[other.index].name == "multiply"
+        ):
+            found[other.index] = condition.index
+            other = kernel.operations[other.index].operands[0]
+    return found
+
+
+def _one_where(condition: str, text: Text) -> Text:
+    return lambda dtype: f"torch.where({condition}, 1.0, {text(dtype)})"
 
 
 def function_of(lines: Iterable[str], names: dict[str, Any], parameters: str) -> Callable[..., Any]:
