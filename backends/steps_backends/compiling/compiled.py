@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
+from .cupy_runner import cupy_runner
 from .jax_runner import JaxRunner
 from .numpy_runner import numpy_runner
 from .packages import module_of, package_of
@@ -99,6 +100,8 @@ class CompiledStep:
             return numpy_runner(*given, NumpySharing(self._namespaces), self._tell)
         if library == "torch" and find_spec("numpy") is not None:
             return TorchRunner(*given, self._tell)
+        if library == "cupy":
+            return cupy_runner(*given, self._tell)
         if library == "jax":
             return JaxRunner(*given, self._tell)
         self._tell(f"there is no compiled form for {library}")

@@ -16,9 +16,9 @@ DEPTH = 4096
 WIDTH = 32
 
 TOTAL_SOURCE = f"""\
-extern "C" __global__ void add_pieces(const i64* rows, const double* slots) {{
+extern "C" __global__ void add_pieces(const i64* rows, const i64* blocks, const double* slots) {{
     // A row: the first slot, how many, where the three sums go, whether they are double.
-    const i64* row = rows + 4 * (i64)blockIdx.x;
+    const i64* row = rows + 4 * blocks[blockIdx.x];
     __shared__ double scratch[{THREADS}];
     for (int range = 0; range < 3; range++) {{
         exact_sum sum;
@@ -32,19 +32,19 @@ extern "C" __global__ void add_pieces(const i64* rows, const double* slots) {{
 }}
 """
 
-# Its grid: the units of a row side by side, the pieces of its depth one below the other.
 UNITS_TOTAL_SOURCE = """\
 extern "C" __global__ void add_unit_pieces(const i64* rows, const i64* blocks, const double* slots) {
     // A row: units, pieces, the first slot, where each of the three sums goes, whether they are double.
     const i64* block = blocks + 2 * (i64)blockIdx.x;
     const i64* row = rows + 7 * block[0];
-    i64 unit = block[1] + threadIdx.x;
-    if (threadIdx.x >= UNITS_AT_ONCE || unit >= row[0]) return;
-    for (int range = 0; range < 3; range++) {
-        exact_sum sum;
-        for (i64 i = 0; i < row[1]; i++) sum.keep(slots[3 * (row[2] + unit * row[1] + i) + range]);
-        if (row[6]) ((double*)row[3 + range])[unit] = sum.value();
-        else ((float*)row[3 + range])[unit] = (float)sum.value();
+    const i64 end = block[1] + UNITS_AT_ONCE, stop = end < row[0] ? end : row[0];
+    for (i64 unit = block[1] + threadIdx.x; unit < stop; unit += blockDim.x) {
+        for (int range = 0; range < 3; range++) {
+            exact_sum sum;
+            for (i64 i = 0; i < row[1]; i++) sum.keep(slots[3 * (row[2] + unit * row[1] + i) + range]);
+            if (row[6]) ((double*)row[3 + range])[unit] = sum.value();
+            else ((float*)row[3 + range])[unit] = (float)sum.value();
+        }
     }
 }
 """.replace("UNITS_AT_ONCE", str(THREADS))
@@ -96,7 +96,7 @@ def unit_shape(shape: Sequence[int], axes: Sequence[int]) -> UnitShape | None:
     outer_depth, outer_units, inner_depth, inner_units = map(prod, groups)
     if inner_depth == 1 and inner_units == 1:
         # What is summed comes first, so that the units lie side by side.
-        return UnitShape(1, 1, outer_depth, outer_units) if outer_depth > 1 else UnitShape(1, outer_units, 1, 1)
+        return UnitShape(1, 1, outer_depth, outer_units)
     return UnitShape(outer_depth, outer_units, inner_depth, inner_units)
 
 

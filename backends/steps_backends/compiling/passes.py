@@ -176,7 +176,7 @@ def _cost(node: TracedArray, stored: set[int]) -> int:
 def _components(
     nodes: list[TracedArray], stored: set[int], summed: list[tuple[TracedArray, TracedArray]]
 ) -> list[Component]:
-    groups = _Groups()
+    groups = Groups()
     here = {id(node) for node in nodes}
     for node in nodes:
         groups.add(node)
@@ -220,7 +220,7 @@ def _component(
     )
 
 
-class _Groups:
+class Groups:
     """Sets of arrays that grow together (union-find)."""
 
     def __init__(self) -> None:

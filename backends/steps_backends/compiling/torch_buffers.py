@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from .buffers import Pool
+from .buffers import Pool, crossing
 
 
 class Buffers:
@@ -33,15 +33,7 @@ class Buffers:
 
 def overlapping(tensors: Iterable[Any]) -> set[int]:
     """Return the ids of the tensors that share memory with another entry."""
-    spans = sorted((*_span(tensor), id(tensor)) for tensor in tensors if tensor.numel())
-    shared: set[int] = set()
-    reached, owner = 0, 0
-    for start, stop, key in spans:
-        if start < reached:
-            shared |= {key, owner}
-        if stop > reached:
-            reached, owner = stop, key
-    return shared
+    return crossing((*_span(tensor), id(tensor)) for tensor in tensors if tensor.numel())
 
 
 def _span(tensor: Any) -> tuple[int, int]:
