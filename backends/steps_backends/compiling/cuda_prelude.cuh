@@ -97,6 +97,10 @@ template <typename T> __device__ inline bool operator!=(complex_of<T> x, complex
 }
 __device__ inline float magnitude(c8 x) { return hypotf(x.re, x.im); }
 __device__ inline double magnitude(c16 x) { return hypot(x.re, x.im); }
+template <typename T> __device__ inline complex_of<T> sign_of(complex_of<T> x) {
+    T size = magnitude(x);
+    return size == 0 ? complex_of<T>(0) : complex_of<T>(x.re / size, x.im / size);
+}
 
 // ---- Real numbers
 

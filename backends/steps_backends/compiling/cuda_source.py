@@ -204,7 +204,7 @@ def _text(operation: Operation, kernel: Kernel) -> str:
     own = [found for found in (dtype_of(operand, kernel) for operand in operands) if found is not None]
     if dtype not in NARROW and not set(own) & set(NARROW):
         is_complex = dtype.startswith("<c") or any(found.startswith("<c") for found in own)
-        if name in _TEXTS and not (is_complex and name in ("minimum", "maximum", "sign")):
+        if name in _TEXTS and not (is_complex and name in ("minimum", "maximum")):
             return _TEXTS[name].format(*(_value(operand, dtype, kernel) for operand in operands))
         if name in _MATH and dtype in ("<f4", "<f8"):
             return f"{name}{'f' if dtype == '<f4' else ''}({_value(operands[0], dtype, kernel)})"

@@ -6,6 +6,7 @@ from typing import Any
 
 from .device_memory import Device
 from .numpy_layout import Source
+from .tracing import TracedArray
 
 # Arrays begin at multiples of so many elements, so that threads read whole lines of memory.
 _LINE = 32
@@ -79,3 +80,40 @@ class Places:
             for name, buffer in self._buffers.items()
             if not (isinstance(name, tuple) and name[0] == "over" and name[1] in without)
         }
+
+
+@dataclass(eq=False)
+class Slots:
+    """Places for the sums of pieces, those of one total side by side.
+
+    Attributes:
+        count: how many there are.
+    """
+
+    count: int = 0
+    _sizes: dict[int, int] = field(default_factory=dict)
+    _firsts: dict[int, int] = field(default_factory=dict)
+    _taken: dict[int, int] = field(default_factory=dict)
+
+    def reserve(self, total: TracedArray, count: int) -> None:
+        """Say how many a total needs, before any is taken."""
+        self._sizes[id(total)] = self._sizes.get(id(total), 0) + count
+
+    def new(self, count: int) -> int:
+        """Return the first of new ones."""
+        self.count += count
+        return self.count - count
+
+    def of(self, total: TracedArray) -> tuple[int, int]:
+        """Return the first slot of a total, and how many it has."""
+        size = self._sizes.get(id(total), 0)
+        if id(total) not in self._firsts:
+            self._firsts[id(total)] = self.new(size)
+        return self._firsts[id(total)], size
+
+    def take(self, total: TracedArray, count: int) -> int:
+        """Return the first of some slots of a total."""
+        first, _ = self.of(total)
+        taken = self._taken.get(id(total), 0)
+        self._taken[id(total)] = taken + count
+        return first + taken

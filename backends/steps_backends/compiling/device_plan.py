@@ -12,7 +12,7 @@ from .buffers import crossing
 from .cuda_source import PIECE, Limits, number_source, pass_source
 from .cuda_sums import TOTAL_SOURCE, UNITS_TOTAL_SOURCE, UnitShape, unit_shape, unit_source
 from .device_launches import Launches, Planned, Rows
-from .device_layout import Places
+from .device_layout import Places, Slots
 from .device_memory import Device
 from .graph import in_order, simplified
 from .kernels import Kernel, Literal, Operation, Ref, kernel_of, specialised
@@ -86,8 +86,13 @@ class DevicePlan:
             self._owner.setdefault(id(result.node), result.place[0])
         self._places = Places()
         self._sources: dict[str, str] = {}
-        self._slots: dict[int, list[int]] = {}
-        self._slot_count = 0
+        self._slots = Slots()
+        for stage in found:
+            for one in stage.components:
+                for _, total in one.summed:
+                    self._slots.reserve(total, _pieces(one.size))
+        for node in filter(is_summed_in_passes, every):
+            self._slots.reserve(node, sum(map(is_single, node.arrays)))
         for node in every:
             if node.operation == INPUT:
                 self._places.leaves[self._places.of(id(node))] = node.options[0]
@@ -203,17 +208,10 @@ class DevicePlan:
             lengths = one.shape if kernel.parts else ()
             given = (*one.arrays, *one.parts, *one.scalars, *one.stored)
             row = rows.add([one.size, *lengths], [self._place(node) for node in given])
-            firsts = [self._new_slots(total, _pieces(one.size)) for _, total in one.summed]
+            firsts = [self._slots.take(total, _pieces(one.size)) for _, total in one.summed]
             for piece in range(_pieces(one.size)):
                 blocks.append([row, piece * PIECE, *(first + piece for first in firsts)])
         return Planned(self._named(pass_source(kernel, self._limits)), rows, blocks, needs_slots=True)
-
-    def _new_slots(self, total: TracedArray, count: int) -> int:
-        """Return the first of new slots of a sum."""
-        first = self._slot_count
-        self._slot_count += count
-        self._slots.setdefault(id(total), []).extend(range(first, first + count))
-        return first
 
     def _totals(self, nodes: Sequence[TracedArray]) -> list[Planned]:
         """Return what adds up the pieces of sums over all elements."""
@@ -226,14 +224,14 @@ class DevicePlan:
                 if is_single(given):
                     rows, blocks = alone.setdefault(_number_kernel(given), (Rows(), []))
                     row = rows.add([1], [] if given.operation == CONSTANT else [self._place(given)])
-                    blocks.append([row, 0, self._new_slots(node, 1)])
+                    blocks.append([row, 0, self._slots.take(node, 1)])
         for kernel, (rows, blocks) in alone.items():
             name = self._named(pass_source(kernel, self._limits))
             found.append(Planned(name, rows, blocks, needs_slots=True))
         self._sources[_TOTALS] = TOTAL_SOURCE
         totals = Rows()
         for node in nodes:
-            first, count = self._in_one_range(node)
+            first, count = self._slots.of(node)
             key = (id(node), 0)
             self._places.lay_out(key, "sums", node.dtype, (3,), 3)
             piece = self._places.pieces[self._places.of(key)]
@@ -247,10 +245,6 @@ class DevicePlan:
         )
         return found
 
-    def _in_one_range(self, node: TracedArray) -> tuple[int, int]:
-        slots = self._slots.get(id(node), [])
-        return (slots[0] if slots else 0), len(slots)
-
     def _units(self, entries: Sequence[tuple[TracedArray, UnitShape]]) -> list[Planned]:
         """Return what sums the units of arrays."""
         by_dtype: dict[str, list[tuple[TracedArray, UnitShape]]] = {}
@@ -263,8 +257,7 @@ class DevicePlan:
             for node, shape in group:
                 for index in range(3):
                     self._places.lay_out((id(node), index), "sums", node.dtype, node.shape, node.size)
-                first = self._slot_count
-                self._slot_count += shape.units * shape.pieces
+                first = self._slots.new(shape.units * shape.pieces)
                 lengths = shape.outer_depth, shape.outer_units, shape.inner_depth, shape.inner_units
                 row = rows.add(
                     [*lengths, shape.at_once, shape.pieces, first], [self._place(node.arrays[0])]
@@ -307,7 +300,7 @@ class DevicePlan:
             [],
         )
         self._fill_pointers(call)
-        slots = self._device.empty(3 * self._slot_count, np.dtype(np.float64))
+        slots = self._device.empty(3 * self._slots.count, np.dtype(np.float64))
         for move in self._moves:
             if isinstance(move, Launches):
                 move.run(call.pointers, slots)

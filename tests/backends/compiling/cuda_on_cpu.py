@@ -23,7 +23,7 @@ from steps_core.numerics import formats, norms
 
 WORDS = Path(__file__).with_name("cuda_words.hpp")
 # Bits as NumPy's: neither fused products and sums, nor other liberties.
-FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w")
+FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w")
 
 
 def has_compiler() -> bool:
@@ -55,7 +55,8 @@ class CpuDevice:
         if not path.exists():
             source = path.with_suffix(".cpp")
             source.write_text(text)
-            subprocess.run(["g++", *FLAGS, str(source), "-o", str(path)], check=True)  # noqa: S607
+            flags = [*FLAGS, *(["-DONE_THREAD"] if self.threads == 1 else [])]
+            subprocess.run(["g++", *flags, str(source), "-o", str(path)], check=True)  # noqa: S607
         return path
 
     def _launch(self, name: str, function: Any) -> Callable[..., None]:

@@ -1,9 +1,6 @@
 // The words of CUDA that generated kernels use, for a compiler of C++.
-#include <barrier>
-#include <cmath>
-#include <cstring>
-#include <thread>
-#include <vector>
+#include <math.h>
+#include <string.h>
 
 #define __global__
 #define __device__
@@ -12,23 +9,30 @@
 struct Index { unsigned x; };
 static thread_local Index threadIdx;
 static Index blockIdx, blockDim;
-static std::barrier<>* waiting = nullptr;
 
-inline void __syncthreads() { if (waiting) waiting->arrive_and_wait(); }
-
-inline unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
-inline float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
+inline unsigned __float_as_uint(float x) { unsigned bits; memcpy(&bits, &x, 4); return bits; }
+inline float __uint_as_float(unsigned bits) { float x; memcpy(&x, &bits, 4); return x; }
 
 // Block after block, so that one memory is enough for what the threads of a block share.
+#ifdef ONE_THREAD
+inline void __syncthreads() {}
+
+template <typename Kernel> void run_all(unsigned blocks, unsigned threads, Kernel kernel) {
+    blockDim.x = 1;
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) kernel();
+}
+#else
+#include <barrier>
+#include <thread>
+#include <vector>
+
+static std::barrier<>* waiting;
+
+inline void __syncthreads() { waiting->arrive_and_wait(); }
+
 template <typename Kernel> void run_all(unsigned blocks, unsigned threads, Kernel kernel) {
     blockDim.x = threads;
-    for (unsigned block = 0; block < blocks; block++) {
-        blockIdx.x = block;
-        if (threads == 1) {
-            threadIdx.x = 0;
-            kernel();
-            continue;
-        }
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
         std::barrier<> barrier(threads);
         waiting = &barrier;
         std::vector<std::thread> running;
@@ -40,6 +44,6 @@ template <typename Kernel> void run_all(unsigned blocks, unsigned threads, Kerne
             });
         }
         for (auto& each : running) each.join();
-        waiting = nullptr;
     }
 }
+#endif
