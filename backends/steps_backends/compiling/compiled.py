@@ -107,12 +107,12 @@ class CompiledStep:
         self._tell(f"there is no compiled form for {library}")
         return None
 
-    def _tell(self, reason: str) -> None:
-        """Warn, once for each reason, that the step runs plainly."""
+    def _tell(self, reason: str, how: str = "as it is, not compiled") -> None:
+        """Warn, once for each reason, that the step runs plainly, or how else."""
         if reason not in self._told:
             self._told.add(reason)
             warnings.warn(
-                f"{type(self.step).__name__} runs as it is, not compiled, because {reason}; "
+                f"{type(self.step).__name__} runs {how}, because {reason}; "
                 "its results are the same",
                 RuntimeWarning,
                 stacklevel=4,

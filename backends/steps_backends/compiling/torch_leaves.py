@@ -27,8 +27,6 @@ class TensorSharing:
                 continue
             if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
                 raise TracingError(f"a leaf is a {type(leaf).__name__}")
-            if leaf.is_complex():
-                raise TracingError("PyTorch's compiler makes no kernels of complex numbers")
             if leaf.layout is not torch.strided:
                 raise TracingError(f"a leaf has the layout {leaf.layout}")
             is_plain = is_plain and not leaf.requires_grad

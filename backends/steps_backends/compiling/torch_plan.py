@@ -173,7 +173,7 @@ class TorchPlan:
                     writer.single(node)
             for task in stage.tasks:
                 if not task.size:
-                    self._write_empty(task, writer)
+                    writer.empty(task)
                     continue
                 arrays = [self._array(task, members, packed, writer) for members in task.arrays]
                 for members, text in zip(
@@ -186,12 +186,6 @@ class TorchPlan:
                 number += 1
         fresh = ", ".join(f"{writer.shaped(node)}.clone()" for _, node in self._fresh)
         return function_of([*writer.lines, *copies, f"return [{fresh}]"], writer.names, "x")
-
-    def _write_empty(self, task: Task, writer: Writer) -> None:
-        for members in task.stored:
-            for member in members:
-                dtype = writer.dtype(member.dtype)
-                writer.name(member, f"torch.empty({member.shape!r}, dtype={dtype}, device=device)")
 
     def _array(self, task: Task, members: tuple[TracedArray, ...], packed: dict[Key, str], w: Writer) -> str:
         if not task.is_packed:

@@ -35,36 +35,44 @@ class TorchRunner:
         step: of the package.
         package: the name of its package of steps.
         donated: the trees whose memory may be written to.
-        tell: is told why a step cannot be traced or compiled.
+        tell: is told why a step cannot be traced or compiled, and how it runs instead.
     """
 
-    def __init__(self, step: Any, package: str, donated: frozenset[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, step: Any, package: str, donated: frozenset[str], tell: Callable[..., None]) -> None:
         norms = module_of(package, "numerics.norms")
 
         def plan(results: Sequence[Result], counts: dict[str, int], xp: Any) -> TorchPlan:
             return TorchPlan(results, counts, norms, xp, donated, compiled_by_torch)
 
-        self._compiling = TracedRunner(step, package, TensorSharing(), plan, tell)
+        def tell_of_blocks(reason: str) -> None:
+            tell(reason, "through NumPy, not compiled by PyTorch")
+
         self._shared = numpy_runner(step, package, donated, TorchSharing(), tell)
+        self._on_device = TracedRunner(step, package, TensorSharing(), plan, tell)
+        self._on_cpu = TracedRunner(step, package, TensorSharing(), plan, tell_of_blocks, self._shared)
 
     def __call__(self, gradients: Any, opened_gradients: Any, weights: Any, state: Any) -> Any:
         """Return what the step returns."""
         leaves = opened_gradients[0]
-        runner = self._compiling if is_for_compiler(leaves) else self._shared
+        first = next(leaf for leaf in leaves if leaf is not None)
+        if first.device.type != "cpu":
+            runner = self._on_device
+        else:
+            runner = self._on_cpu if is_for_compiler(leaves) else self._shared
         return runner(gradients, opened_gradients, weights, state)
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:
-    """Return whether PyTorch compiles the update of such gradients."""
-    first = next(leaf for leaf in leaves if leaf is not None)
-    if first.device.type != "cpu":
-        return True
+    """Return whether PyTorch compiles the update of such gradients on the CPU."""
+    if any(leaf is not None and leaf.is_complex() for leaf in leaves):
+        # PyTorch's compiler makes no kernels of complex numbers.
+        return False
     chosen = os.environ.get(EXECUTOR)
     if chosen in ("compiler", "blocks"):
-        return chosen == "compiler" and not first.is_complex()
-    if find_spec("numba") is not None or first.is_complex() or not has_compiler():
+        return chosen == "compiler"
+    if find_spec("numba") is not None or not has_compiler():
         return False
-    return sum([leaf.numel() for leaf in leaves if leaf is not None]) >= WORTH_COMPILING
+    return sum(leaf.numel() for leaf in leaves if leaf is not None) >= WORTH_COMPILING
 
 
 @cache

@@ -43,12 +43,14 @@ _COMPARISONS = {
     "greater_equal": "{0} >= {1}",
 }
 _FUNCTIONS = {
-    **{name: f"torch.{name}" for name in ("sqrt", "exp", "log", "log1p", "expm1", "cos", "sign")},
+    **{name: f"torch.{name}" for name in ("sqrt", "exp", "log", "log1p", "expm1", "cos")},
     **{name: f"torch.{name}" for name in ("minimum", "maximum")},
-    "absolute": "torch.abs",
+    "sign": "torch.sgn",
 }
+# Their operands are taken as they are.
 _TESTS = {
-    **{name: f"torch.{name}" for name in ("isfinite", "isnan")},
+    **{name: f"torch.{name}" for name in ("isfinite", "isnan", "real", "imag")},
+    "absolute": "torch.abs",
     **{name: f"torch.{name}" for name in ("logical_and", "logical_or", "logical_not")},
 }
 # With these a Python number must be made a tensor.
@@ -213,6 +215,17 @@ class Writer:
         if ref.kind == "result":
             return any(self._is_whole(each, kernel) for each in kernel.operations[ref.index].operands)
         return ref.kind == "array"
+
+    def empty(self, task: Task) -> None:
+        """Write a task without elements: its sums are of nothing, and what it stores is empty."""
+        for (_, dtype), total in zip(task.kernel.summed, task.sums, strict=True):
+            self._summed.setdefault(id(total), []).append(self._nothing((0,), _dtype(dtype)))
+        for members in task.stored:
+            for member in members:
+                self.name(member, self._nothing(member.shape, member.dtype))
+
+    def _nothing(self, shape: tuple[int, ...], dtype: Any) -> str:
+        return f"torch.empty({shape!r}, dtype={self.dtype(dtype)}, device=device)"
 
     def stored(self, task: Task, texts: Sequence[str]) -> list[str]:
         """Give names to what a task stores, member by member; return the names of the whole."""

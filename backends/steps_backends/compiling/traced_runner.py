@@ -33,11 +33,19 @@ class TracedRunner:
         sharing: turns leaves into the arrays that plans take, and back.
         plan: makes a plan of what was traced.
         tell: is told why a step cannot be traced.
+        otherwise: runs what has no plan, called as this is; None: the step itself does.
     """
 
     def __init__(
-        self, step: Any, package: str, sharing: Sharing, plan: Planner, tell: Callable[[str], None]
+        self,
+        step: Any,
+        package: str,
+        sharing: Sharing,
+        plan: Planner,
+        tell: Callable[[str], None],
+        otherwise: Callable[[Any, Any, Any, Any], Any] | None = None,
     ) -> None:
+        self._otherwise = otherwise or self._plain
         self._step, self._sharing, self._planner, self._tell = step, sharing, plan, tell
         self._trees = module_of(package, "trees")
         self._namespaces = module_of(package, "namespaces")
@@ -61,13 +69,13 @@ class TracedRunner:
             if plan is None or not plan.fits(opened):
                 plan = self._plan(opened, given)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
-            result = self._step(gradients, weights, state)
+            result = self._otherwise(gradients, opened_gradients, weights, state)
             self._tell(
                 str(error) if isinstance(error, TracingError) else f"it raised {error!r} while it was traced"
             )
             return result
         if plan is None:
-            return self._step(gradients, weights, state)
+            return self._otherwise(gradients, opened_gradients, weights, state)
         try:
             if plan.stops:
                 # For the debugger alone: the numbers are those of the calls that do not stop.
@@ -77,7 +85,7 @@ class TracedRunner:
         except TracingError as error:
             # The library's own compiler gave up, before anything ran.
             self._plans[plan.forms] = self._last = None
-            result = self._step(gradients, weights, state)
+            result = self._otherwise(gradients, opened_gradients, weights, state)
             self._tell(str(error))
             return result
         except Exception:
@@ -85,6 +93,9 @@ class TracedRunner:
             self._step(gradients, weights, state)
             raise
         return self._closed(plan, given, opened, new_gradients, new_state)
+
+    def _plain(self, gradients: Any, opened_gradients: Opened, weights: Any, state: Any) -> Any:
+        return self._step(gradients, weights, state)
 
     def _closed(
         self, plan: "_Plan", given: list[Opened], opened: list[Opened], gradients: list[Any], state: list[Any]
