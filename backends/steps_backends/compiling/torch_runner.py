@@ -39,6 +39,7 @@ class TorchRunner:
     """
 
     def __init__(self, step: Any, package: str, donated: frozenset[str], tell: Callable[..., None]) -> None:
+        self._step = step
         norms = module_of(package, "numerics.norms")
 
         def plan(results: Sequence[Result], counts: dict[str, int], xp: Any) -> TorchPlan:
@@ -55,11 +56,19 @@ class TorchRunner:
         """Return what the step returns."""
         leaves = opened_gradients[0]
         first = next(leaf for leaf in leaves if leaf is not None)
+        if is_fake(first):
+            # Somebody records what is done, and sees the step itself.
+            return self._step(gradients, weights, state)
         if first.device.type != "cpu":
             runner = self._on_device
         else:
             runner = self._on_cpu if is_for_compiler(leaves) else self._shared
         return runner(gradients, opened_gradients, weights, state)
+
+
+def is_fake(tensor: Any) -> bool:
+    """Return whether this is a tensor without values."""
+    return tensor.device.type == "meta" or type(tensor).__name__ == "FakeTensor"
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:

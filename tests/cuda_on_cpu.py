@@ -4,7 +4,6 @@ All but CuPy's own launching is run so. A block has one thread, or several real 
 """
 
 import ctypes
-import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,15 +13,15 @@ from typing import Any
 import numpy as np
 from steps_backends.compiling.cuda_source import limits_of, prelude
 from steps_backends.compiling.device_plan import DevicePlan
-from steps_backends.compiling.numpy_plan import overlapping
 from steps_backends.compiling.shared_memory import NumpySharing
 from steps_backends.compiling.traced_runner import TracedRunner
 
 from steps_core import namespaces
 from steps_core.numerics import formats, norms
+from steps_core.trees import flatten
 
 WORDS = Path(__file__).with_name("cuda_words.hpp")
-# Bits as NumPy's: neither fused products and sums, nor other liberties.
+# Bits as NumPy's: no product and sum become one operation.
 FLAGS = ("-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w")
 
 
@@ -32,47 +31,51 @@ def has_compiler() -> bool:
 
 
 class CpuDevice:
-    """A device of NumPy's arrays, for plans."""
+    """A device of NumPy's arrays, for plans. Kernels do nothing until `build` has compiled them all at once.
+
+    Attributes:
+        threads: of a block.
+        sources: of all kernels.
+        launches: the names of those launched.
+    """
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
         self._folder, self.threads = folder, threads
+        self._library: Any = None
         self.sources: dict[str, str] = {}
         self.launches: list[str] = []
-        self.tables = 0
+
+    def build(self) -> None:
+        """Compile all kernels."""
+        launchers = "".join(_launcher(name, text) for name, text in self.sources.items())
+        text = "\n".join([WORDS.read_text(), prelude(), *self.sources.values(), launchers])
+        source = self._folder / f"kernels_{self.threads}.cpp"
+        source.write_text(text)
+        library = source.with_suffix(".so")
+        flags = [*FLAGS, *(["-DONE_THREAD"] if self.threads == 1 else [])]
+        subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)  # noqa: S607
+        self._library = ctypes.CDLL(str(library))
 
     def functions(self, sources: Mapping[str, str]) -> dict[str, Callable[..., None]]:
-        """Return what launches each kernel; all are compiled at once."""
+        """Return what launches each kernel."""
         self.sources.update(sources)
-        if not sources:
-            return {}
-        library = ctypes.CDLL(str(self._compiled(sources)))
-        return {name: self._launch(name, getattr(library, f"launch_{name}")) for name in sources}
+        return {name: self._launch(name) for name in sources}
 
-    def _compiled(self, sources: Mapping[str, str]) -> Path:
-        launchers = "".join(_launcher(name, text) for name, text in sources.items())
-        text = "\n".join([WORDS.read_text(), prelude(), *sources.values(), launchers])
-        path = self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.so"
-        if not path.exists():
-            source = path.with_suffix(".cpp")
-            source.write_text(text)
-            flags = [*FLAGS, *(["-DONE_THREAD"] if self.threads == 1 else [])]
-            subprocess.run(["g++", *flags, str(source), "-o", str(path)], check=True)  # noqa: S607
-        return path
-
-    def _launch(self, name: str, function: Any) -> Callable[..., None]:
+    def _launch(self, name: str) -> Callable[..., None]:
         def launch(blocks: int, arguments: Sequence[Any]) -> None:
             self.launches.append(name)
-            given = [
-                ctypes.c_longlong(each) if isinstance(each, int) else ctypes.c_void_p(each.ctypes.data)
-                for each in arguments
-            ]
-            function(ctypes.c_uint(blocks), ctypes.c_uint(self.threads), *given)
+            if self._library is not None:
+                given = [
+                    ctypes.c_longlong(each) if isinstance(each, int) else ctypes.c_void_p(each.ctypes.data)
+                    for each in arguments
+                ]
+                function = getattr(self._library, f"launch_{name}")
+                function(ctypes.c_uint(blocks), ctypes.c_uint(self.threads), *given)
 
         return launch
 
     def table(self, numbers: Any) -> Any:
         """Return a copy, as a device has one."""
-        self.tables += 1
         return numbers.copy()
 
     def empty(self, size: int, dtype: Any) -> Any:
@@ -111,8 +114,8 @@ def _launcher(name: str, text: str) -> str:
     )
 
 
-def runner_on_cpu(step: Any, device: CpuDevice, donated: Iterable[str] = ()) -> Any:
-    """Return what runs a step as on CuPy, but on the CPU; what cannot be traced is an error."""
+def runner_on(device: CpuDevice, step: Any, donated: Iterable[str] = ()) -> Callable[..., Any]:
+    """Return a step that runs as on CuPy, but on this device; what cannot be traced is an error."""
 
     def square_sums(array: Any, axes: tuple[int, ...]) -> Any:
         return norms.square_sums(namespaces.namespace_of(array), array, axes)
@@ -123,7 +126,9 @@ def runner_on_cpu(step: Any, device: CpuDevice, donated: Iterable[str] = ()) -> 
     def tell(reason: str) -> None:
         raise AssertionError(reason)
 
-    return TracedRunner(step, "steps_core", NumpySharing(namespaces), plan, tell)
+    runner = TracedRunner(step, "steps_core", NumpySharing(namespaces), plan, tell)
 
+    def run(gradients: Any, weights: Any = None, state: Any = None) -> Any:
+        return runner(gradients, flatten(gradients), weights, state)
 
-__all__ = ["CpuDevice", "has_compiler", "overlapping", "runner_on_cpu"]
+    return run
