@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 
 from .graph import in_order, simplified
-from .numpy_layout import Layout, Planned, Result, Source
+from .numpy_layout import Layout, Packed, Planned, Result, Source
 from .numpy_tasks import Key, Task, key_of, tasks_of
 from .passes import is_single, is_summed_in_passes, stages
 from .torch_buffers import Buffers, overlapping
@@ -79,6 +79,7 @@ class TorchPlan:
         placed = [Result(result.place, node) for result, node in zip(results, nodes, strict=True)]
         layout = Layout(placed, self._planned)
         self._homes_of = layout.homes()
+        self._given_of = {result: key for key, (result, _) in self._homes_of.items()}
         self._may_overwrite_state = "state" in donated
         self._targets = layout.targets(donated)
         self._packed_results = layout.packed
@@ -221,7 +222,8 @@ class TorchPlan:
         for output in self._outputs:
             home, of_home = self._overwritten(output, packed)
             if home is not None:
-                views[output.key] = of_home
+                if of_home is not None:
+                    views[output.key] = of_home
             elif output.target in targets:
                 home = targets[output.target]
             else:
@@ -258,12 +260,12 @@ class TorchPlan:
         return torch.cat([leaves[kind][number].reshape(-1) for kind, number in map(_source, members)])
 
     def _overwritten(self, output: _Output, packed: dict[Key, Any]) -> tuple[Any, Any]:
-        """Return the packed state of the call before, and its views, where a result may be written over it."""
-        if not (self._may_overwrite_state and output.key in self._homes):
+        """Return the packed state that a result may be written over, and its views if they were handed out."""
+        given = self._given_of.get(output.key) if self._may_overwrite_state else None
+        if given is None:
             return None, None
-        home, views = self._homes[output.key]
-        is_given = any(tensor is home for tensor in packed.values())
-        return (home, views) if is_given else (None, None)
+        known, views = self._homes.get(output.key, (None, None))
+        return packed[given], views if packed[given] is known else None
 
     def _usable_targets(self, leaves: Leaves, flats: dict[Source, Any]) -> dict[Source | None, Any]:
         """Return the donated leaves that may really be written to, in one axis."""
@@ -295,12 +297,21 @@ class TorchPlan:
         self._homes = {}
         for packed in self._packed_results:
             home = made[self._output_of[packed.key]]
-            of_home = views.get(packed.key) or packed.views(home)
+            of_home = views.get(packed.key) or _views(packed, home)
             for (kind, number), view in zip(packed.places, of_home, strict=True):
                 results[kind][number] = view
             if packed.places[0][0] == "state":
                 self._homes[packed.key] = home, of_home
         return results
+
+
+def _views(packed: Packed, home: Any) -> list[Any]:
+    """Return the results that lie in a packed tensor."""
+    found = []
+    for part, shape in zip(packed.slices, packed.shapes, strict=True):
+        view = home.narrow(0, part.start, part.stop - part.start)
+        found.append(view if shape is None else view.view(shape))
+    return found
 
 
 def flat(tensor: Any) -> Any:

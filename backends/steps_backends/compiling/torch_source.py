@@ -149,7 +149,7 @@ class Writer:
             self.names[function] = options[0]
             return f"{function}({self.text(node.arrays[0])}.reshape(()))"
         texts: dict[str, Callable[[], str]] = {
-            "getitem": lambda: f"{given[0]}[{options[0]!r}]".replace("Ellipsis", "..."),
+            "getitem": lambda: given[0] + _taken(options[0], node.arrays[0]),
             "stack": lambda: f"torch.stack([{', '.join(given)}])",
             "reshape": lambda: f"{given[0]}.reshape({options[0]!r})",
             "transpose": lambda: f"{given[0]}.permute({options[0]!r})",
@@ -235,7 +235,7 @@ class Writer:
             self.lines.append(f"{whole} = {text}")
             found.append(whole)
             for member, part in zip(members, slices_of(members), strict=True):
-                taken = f"{whole}[{part.start}:{part.stop}]" if task.is_packed else whole
+                taken = f"{whole}.narrow(0, {part.start}, {member.size})" if task.is_packed else whole
                 self.name(member, taken)
         return found
 
@@ -357,6 +357,27 @@ def _dtype(text: Any) -> Any:
     import numpy as np
 
     return np.dtype(bfloat16() if text == BFLOAT16 else text)
+
+
+def _taken(index: tuple[Any, ...], array: TracedArray) -> str:
+    """Return the methods that take what an index of numbers and slices takes.
+
+    PyTorch's own indexing asks the CUDA driver even for a fake tensor.
+    """
+    if any(entry is None or (isinstance(entry, slice) and entry.step not in (None, 1)) for entry in index):
+        return f"[{index!r}]".replace("Ellipsis", "...")
+    missing = array.ndim - sum(entry is not ... for entry in index)
+    every = [each for entry in index for each in ([slice(None)] * missing if entry is ... else [entry])]
+    text, axis = "", 0
+    for length, entry in zip(array.shape, every, strict=False):
+        if isinstance(entry, slice):
+            start, stop, _ = entry.indices(length)
+            if (start, stop) != (0, length):
+                text += f".narrow({axis}, {start}, {max(0, stop - start)})"
+            axis += 1
+        else:
+            text += f".select({axis}, {entry})"
+    return text
 
 
 def _axes(axis: Any, node: TracedArray) -> str:
