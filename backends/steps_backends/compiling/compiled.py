@@ -112,8 +112,7 @@ class CompiledStep:
         if reason not in self._told:
             self._told.add(reason)
             warnings.warn(
-                f"{type(self.step).__name__} runs {how}, because {reason}; "
-                "its results are the same",
+                f"{type(self.step).__name__} runs {how}, because {reason}; its results are the same",
                 RuntimeWarning,
                 stacklevel=4,
             )

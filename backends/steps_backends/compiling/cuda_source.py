@@ -24,27 +24,27 @@ PRELUDE = Path(__file__).with_name("cuda_prelude.cuh")
 
 # The formats in memory. Those of two bytes are computed with as float.
 TYPES = {
-    **{"<f2": "f16", "<V2": "bf16", "<f4": "float", "<f8": "double"},
-    **{"|b1": "bool", "<i4": "int", "<i8": "i64", "<c8": "c8", "<c16": "c16"},
+    "<f2": "f16", "<V2": "bf16", "<f4": "float", "<f8": "double",
+    "|b1": "bool", "<i4": "int", "<i8": "i64", "<c8": "c8", "<c16": "c16",
 }
 NARROW = ("<f2", "<V2")
 REAL_OF = {"<f4": "<f4", "<f8": "<f8", "<c8": "<f4", "<c16": "<f8"}
 
 _TEXTS = {
-    **{"add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}"},
-    **{"negative": "-{0}", "minimum": "least({0}, {1})", "maximum": "greatest({0}, {1})"},
-    **{"sign": "sign_of({0})"},
+    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}",
+    "negative": "-{0}", "minimum": "least({0}, {1})", "maximum": "greatest({0}, {1})",
+    "sign": "sign_of({0})",
 }
 _MATH = ("sqrt", "exp", "log", "log1p", "expm1", "cos")
 _COMPARISONS = {
-    **{"equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}"},
-    **{"less_equal": "{0} <= {1}", "greater": "{0} > {1}", "greater_equal": "{0} >= {1}"},
+    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}", "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
 }
 # Their operands are taken as they are.
 _TESTS = {
-    **{"isfinite": "is_finite({0})", "isnan": "is_nan({0})", "absolute": "magnitude({0})"},
-    **{"real": "{0}.re", "imag": "{0}.im", "logical_not": "!{0}"},
-    **{"logical_and": "{0} && {1}", "logical_or": "{0} || {1}"},
+    "isfinite": "is_finite({0})", "isnan": "is_nan({0})", "absolute": "magnitude({0})",
+    "real": "{0}.re", "imag": "{0}.im", "logical_not": "!{0}",
+    "logical_and": "{0} && {1}", "logical_or": "{0} || {1}",
 }
 
 
@@ -223,7 +223,7 @@ def _text(operation: Operation, kernel: Kernel) -> str:
 def _power(operands: Sequence[Operand], dtype: str, kernel: Kernel) -> str:
     base, exponent = operands
     text = _value(base, dtype, kernel)
-    if isinstance(exponent, Literal) and exponent.value == 2:  # noqa: PLR2004  # As NumPy does.
+    if isinstance(exponent, Literal) and exponent.value == 2:  # As NumPy does.
         return f"{text} * {text}"
     return f"pow{'f' if dtype == '<f4' else ''}({text}, {_value(exponent, dtype, kernel)})"
 
@@ -280,7 +280,7 @@ def _number(value: Any, dtype: str) -> str:
     if dtype in ("<i4", "<i8"):
         return f"(({_type(dtype)}){int(value)}LL)"
     if math.isnan(value):
-        return f"(({_type(dtype)})__builtin_nan(\"\"))"
+        return f'(({_type(dtype)})__builtin_nan(""))'
     if math.isinf(value):
         return f"(({_type(dtype)}){'-' if value < 0 else ''}__builtin_huge_val())"
     return f"(({_type(dtype)}){float(value)!r})"

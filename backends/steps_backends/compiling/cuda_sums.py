@@ -107,7 +107,9 @@ def unit_source(dtype: str, limits: Limits) -> tuple[str, str]:
     Its arguments: the rows; for each block its row, its first unit and its piece; the slots.
     """
     name = f"unit_pieces_{TYPES[dtype]}"
-    return name, f"""\
+    return (
+        name,
+        f"""\
 extern "C" __global__ void {name}(const i64* rows, const i64* blocks, double* slots) {{
     // A row: the four lengths, units at once, pieces, the first slot, the array.
     const i64* block = blocks + 3 * (i64)blockIdx.x;
@@ -138,4 +140,5 @@ extern "C" __global__ void {name}(const i64* rows, const i64* blocks, double* sl
         }}
     }}
 }}
-"""
+""",
+    )

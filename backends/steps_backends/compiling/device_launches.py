@@ -71,7 +71,14 @@ class Launches:
             count = len(launch.rows.entries)
             blocks = None if launch.blocks is None else np.asarray(launch.blocks, np.int64).reshape(-1)
             grid = -(-count // device.threads) if launch.blocks is None else len(launch.blocks)
-            entry = functions[launch.name], slice(start, start + size), blocks, grid, launch.needs_slots, count
+            entry = (
+                functions[launch.name],
+                slice(start, start + size),
+                blocks,
+                grid,
+                launch.needs_slots,
+                count,
+            )
             self._steps.append(entry)
             start += size
         self._blocks: list[Any] = []

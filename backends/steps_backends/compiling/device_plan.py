@@ -74,9 +74,7 @@ class DevicePlan:
         self._layout = Layout(
             self._results,
             [
-                PlannedStage(
-                    stage.single, tuple(task_of([one], kernel_of(one)) for one in stage.components)
-                )
+                PlannedStage(stage.single, tuple(task_of([one], kernel_of(one)) for one in stage.components))
                 for stage in found
             ],
         )
@@ -240,9 +238,7 @@ class DevicePlan:
                 self._places.pieces[place] = type(piece)(piece.buffer, piece.start + index, 1, ())
             self._places.pieces[self._places.of(key)] = type(piece)(piece.buffer, piece.start, 1, ())
             totals.add([first, count], [self._places.of(key)], [int(node.dtype.itemsize == 8)])
-        found.append(
-            Planned(_TOTALS, totals, [[row] for row in range(len(nodes))], needs_slots=True)
-        )
+        found.append(Planned(_TOTALS, totals, [[row] for row in range(len(nodes))], needs_slots=True))
         return found
 
     def _units(self, entries: Sequence[tuple[TracedArray, UnitShape]]) -> list[Planned]:
@@ -259,9 +255,7 @@ class DevicePlan:
                     self._places.lay_out((id(node), index), "sums", node.dtype, node.shape, node.size)
                 first = self._slots.new(shape.units * shape.pieces)
                 lengths = shape.outer_depth, shape.outer_units, shape.inner_depth, shape.inner_units
-                row = rows.add(
-                    [*lengths, shape.at_once, shape.pieces, first], [self._place(node.arrays[0])]
-                )
+                row = rows.add([*lengths, shape.at_once, shape.pieces, first], [self._place(node.arrays[0])])
                 blocks += [
                     [row, unit, piece]
                     for unit in range(0, shape.units, shape.at_once)
@@ -333,9 +327,7 @@ class DevicePlan:
             buffer = call.buffers[piece.buffer]
             pointers[place] = bases[piece.buffer] + piece.start * buffer.dtype.itemsize
         for place, (_, piece) in self._places.targets.items():
-            pointers[place] = (
-                device.pointer(call.over[place]) if place in call.over else bases[piece.buffer]
-            )
+            pointers[place] = device.pointer(call.over[place]) if place in call.over else bases[piece.buffer]
 
     def _array(self, node: TracedArray, call: _Call) -> Any:
         """Return an array as the functions of the library take it."""
@@ -351,7 +343,9 @@ class DevicePlan:
     def _view(self, place: int, shape: tuple[int, ...], call: _Call) -> Any:
         if place in call.over:
             return call.over[place]
-        piece = self._places.targets[place][1] if place in self._places.targets else self._places.pieces[place]
+        piece = (
+            self._places.targets[place][1] if place in self._places.targets else self._places.pieces[place]
+        )
         return call.buffers[piece.buffer][piece.start : piece.start + prod(shape)].reshape(shape)
 
     def _compute(self, node: TracedArray, call: _Call) -> None:

@@ -69,8 +69,6 @@ def _components(
     for group in groups.members().values():
         own = {id(node) for node in group}
         used = {id(given): given for node in group for given in node.arrays}
-        arrays = tuple(
-            given for key, given in used.items() if key not in own and given.operation != CONSTANT
-        )
+        arrays = tuple(given for key, given in used.items() if key not in own and given.operation != CONSTANT)
         stored = tuple(node for node in group if id(node) in results or users.get(id(node), set()) - own)
         yield Component((), tuple(group), arrays, (), (), stored, ())

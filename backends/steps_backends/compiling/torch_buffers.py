@@ -38,8 +38,6 @@ def overlapping(tensors: Iterable[Any]) -> set[int]:
 
 def _span(tensor: Any) -> tuple[int, int]:
     """Return where the memory of a tensor begins and ends; PyTorch has no negative strides."""
-    reach = sum(
-        (length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True)
-    )
+    reach = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     start = tensor.data_ptr()
     return start, start + (reach + 1) * tensor.element_size()

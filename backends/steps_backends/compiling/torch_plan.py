@@ -6,6 +6,7 @@ a state that comes back as it was handed out is packed already.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -69,7 +70,7 @@ class TorchPlan:
         nodes = simplified(result.node for result in results)
         every = in_order(nodes)
         self._counts, self._compiler = counts, compiler
-        self._writer_of = lambda: Writer(norms, xp)
+        self._writer_of: Callable[[], Writer] = partial(Writer, norms, xp)
         self._planned = [Planned(stage.single, tasks_of(stage.components)) for stage in stages(nodes)]
         tasks = sum(len(stage.tasks) for stage in self._planned)
         if tasks > MOST_TASKS:
@@ -90,7 +91,7 @@ class TorchPlan:
         self._outputs: list[_Output] = []
         self._same: list[tuple[Source, Source]] = []
         self._fresh: list[tuple[Source, TracedArray]] = []
-        self._output_of: dict[int, int] = {}
+        self._output_of: dict[Key, int] = {}
         self._list_outputs(layout)
         self._prologue = self._evaluating() if self._evaluated else None
         self._functions: dict[tuple[int, ...], Function] = {}
@@ -289,11 +290,9 @@ class TorchPlan:
             kind, number = result.place
             output = self._outputs[self._output_of[key_of((result.node,))]]
             tensor = made[self._output_of[output.key]]
-            given = leaves[output.target[0]][output.target[1]] if output.target is not None else None
-            if given is not None and given.data_ptr() == tensor.data_ptr():
-                results[kind][number] = given
-            else:
-                results[kind][number] = tensor.view(result.node.shape)
+            target = None if output.target is None else leaves[output.target[0]][output.target[1]]
+            is_over = target is not None and target.data_ptr() == tensor.data_ptr()
+            results[kind][number] = target if is_over else tensor.view(result.node.shape)
         self._homes = {}
         for packed in self._packed_results:
             home = made[self._output_of[packed.key]]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .kernels import Kernel, Literal, Ref
-from .numpy_layout import Planned
 from .numpy_tasks import Task, slices_of
 from .passes import is_single, is_summed_in_passes
 from .shared_memory import bfloat16
@@ -175,9 +174,9 @@ class Writer:
         scalars = [self.text(scalar) for scalar in task.scalars]
 
         def operand(given: Any) -> Text:
-            if isinstance(given, Literal) and given.dtype is None:
-                return _number_text(given.value)
             if isinstance(given, Literal):
+                if given.dtype is None:
+                    return _number_text(given.value)
                 return _casting(self.full(given.value, given.dtype), given.dtype, self)
             texts: Mapping[str, Sequence[str]] = {"array": arrays, "scalar": scalars, "part": parts}
             text = f"{prefix}{given.index}" if given.kind == "result" else texts[given.kind][given.index]
@@ -214,7 +213,7 @@ class Writer:
             return False
         if ref.kind == "result":
             return any(self._is_whole(each, kernel) for each in kernel.operations[ref.index].operands)
-        return ref.kind == "array"
+        return bool(ref.kind == "array")
 
     def empty(self, task: Task) -> None:
         """Write a task without elements: its sums are of nothing, and what it stores is empty."""
@@ -251,9 +250,10 @@ class Writer:
         if name in _OPERATORS:
             return _OPERATORS[name].format(*(text(result) for text in given))
         if name == "where":
-            return f"torch.where({given[0]('')}, {self._tensor(given[1], dtypes[1], result)}, " + (
-                f"{self._tensor(given[2], dtypes[2], result)})"
+            chosen, other = (
+                self._tensor(text, kind, result) for text, kind in zip(given[1:], dtypes[1:], strict=True)
             )
+            return f"torch.where({given[0]('')}, {chosen}, {other})"
         if name in _FUNCTIONS:
             if name in _TAKES_TENSORS:
                 operands = [

@@ -221,9 +221,7 @@ def test_what_is_donated_is_written_to(donating: Any) -> None:
     moments = state["step2"]["first_moment"]
     updates, following = donating["chain"](gradients, weights, state)
     assert all(one is other for one, other in zip(updates, gradients, strict=True))
-    assert all(
-        one is other for one, other in zip(following["step2"]["first_moment"], moments, strict=True)
-    )
+    assert all(one is other for one, other in zip(following["step2"]["first_moment"], moments, strict=True))
     for left, right in zip(updates, expected, strict=True):
         assert np.all(np.abs(left - right) <= 4 * np.spacing(np.abs(right).max()))
 
