@@ -24,27 +24,48 @@ PRELUDE = Path(__file__).with_name("cuda_prelude.cuh")
 
 # The formats in memory. Those of two bytes are computed with as float.
 TYPES = {
-    "<f2": "f16", "<V2": "bf16", "<f4": "float", "<f8": "double",
-    "|b1": "bool", "<i4": "int", "<i8": "i64", "<c8": "c8", "<c16": "c16",
+    "<f2": "f16",
+    "<V2": "bf16",
+    "<f4": "float",
+    "<f8": "double",
+    "|b1": "bool",
+    "<i4": "int",
+    "<i8": "i64",
+    "<c8": "c8",
+    "<c16": "c16",
 }
 NARROW = ("<f2", "<V2")
 REAL_OF = {"<f4": "<f4", "<f8": "<f8", "<c8": "<f4", "<c16": "<f8"}
 
 _TEXTS = {
-    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0} * {1}", "divide": "{0} / {1}",
-    "negative": "-{0}", "minimum": "least({0}, {1})", "maximum": "greatest({0}, {1})",
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "minimum": "least({0}, {1})",
+    "maximum": "greatest({0}, {1})",
     "sign": "sign_of({0})",
 }
 _MATH = ("sqrt", "exp", "log", "log1p", "expm1", "cos")
 _COMPARISONS = {
-    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}", "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
 }
 # Their operands are taken as they are.
 _TESTS = {
-    "isfinite": "is_finite({0})", "isnan": "is_nan({0})", "absolute": "magnitude({0})",
-    "real": "{0}.re", "imag": "{0}.im", "logical_not": "!{0}",
-    "logical_and": "{0} && {1}", "logical_or": "{0} || {1}",
+    "isfinite": "is_finite({0})",
+    "isnan": "is_nan({0})",
+    "absolute": "magnitude({0})",
+    "real": "{0}.re",
+    "imag": "{0}.im",
+    "logical_not": "!{0}",
+    "logical_and": "{0} && {1}",
+    "logical_or": "{0} || {1}",
 }
 
 

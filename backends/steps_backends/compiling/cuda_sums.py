@@ -1,4 +1,4 @@
-"""Sums of squares as CUDA: what passes collect piece by piece is added up, and units are summed by themselves.
+"""Sums of squares as CUDA: the pieces that passes collect are added up, and units are summed by themselves.
 
 Pieces are added in one order, so that equal calls give equal bits.
 """
@@ -52,7 +52,7 @@ extern "C" __global__ void add_unit_pieces(const i64* rows, const i64* blocks, c
 
 @dataclass(frozen=True)
 class UnitShape:
-    """An array seen as (outer depth, outer units, inner depth, inner units), of which the depths are summed."""
+    """An array seen as (outer depth, outer units, inner depth, inner units); the depths are summed."""
 
     outer_depth: int
     outer_units: int

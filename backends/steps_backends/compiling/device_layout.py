@@ -1,4 +1,4 @@
-"""Where a plan for a device keeps what it computes: in a few buffers, one for each tree and dtype of results."""
+"""Where a plan for a device keeps what it computes: in one buffer for each tree and dtype of results."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field

@@ -207,8 +207,10 @@ class DevicePlan:
             given = (*one.arrays, *one.parts, *one.scalars, *one.stored)
             row = rows.add([one.size, *lengths], [self._place(node) for node in given])
             firsts = [self._slots.take(total, _pieces(one.size)) for _, total in one.summed]
-            for piece in range(_pieces(one.size)):
-                blocks.append([row, piece * PIECE, *(first + piece for first in firsts)])
+            blocks += [
+                [row, piece * PIECE, *(first + piece for first in firsts)]
+                for piece in range(_pieces(one.size))
+            ]
         return Planned(self._named(pass_source(kernel, self._limits)), rows, blocks, needs_slots=True)
 
     def _totals(self, nodes: Sequence[TracedArray]) -> list[Planned]:

@@ -228,10 +228,12 @@ class Groups:
         self._arrays: dict[int, TracedArray] = {}
 
     def add(self, array: TracedArray) -> None:
+        """Let an array be a set, unless it is in one."""
         self._above.setdefault(id(array), id(array))
         self._arrays.setdefault(id(array), array)
 
     def of(self, array: TracedArray) -> int:
+        """Return what names the set of an array."""
         key = id(array)
         while self._above[key] != key:
             self._above[key] = self._above[self._above[key]]
@@ -239,6 +241,7 @@ class Groups:
         return key
 
     def join(self, one: TracedArray, other: TracedArray) -> None:
+        """Make one set of two."""
         self._above[self.of(one)] = self.of(other)
 
     def members(self) -> dict[int, list[TracedArray]]:

@@ -7,7 +7,7 @@ from .buffers import Pool, crossing
 
 
 class Buffers:
-    """Flat tensors by purpose. Whoever gets one refers to it, itself or through views, as long as it is in use."""
+    """Flat tensors by purpose. Whoever gets one refers to it, or to views of it, as long as it is in use."""
 
     def __init__(self) -> None:
         self._pool = Pool()

@@ -1,7 +1,7 @@
 """Running a graph on PyTorch: one function for the whole update, compiled by PyTorch, on flat tensors.
 
-Small leaves lie one behind the other in a packed tensor, so that the function does not grow with their number;
-a state that comes back as it was handed out is packed already.
+Small leaves lie one behind the other in a packed tensor, so that the function does not grow with their
+number; a state that comes back as it was handed out is packed already.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ class TorchPlan:
         tasks = sum(len(stage.tasks) for stage in self._planned)
         if tasks > MOST_TASKS:
             raise TracingError(
-                f"it has {tasks} parts that differ, and PyTorch takes minutes to compile more than {MOST_TASKS}"
+                f"it has {tasks} parts that differ, and PyTorch takes minutes for more than {MOST_TASKS}"
             )
         placed = [Result(result.place, node) for result, node in zip(results, nodes, strict=True)]
         layout = Layout(placed, self._planned)
@@ -261,7 +261,7 @@ class TorchPlan:
         return torch.cat([leaves[kind][number].reshape(-1) for kind, number in map(_source, members)])
 
     def _overwritten(self, output: _Output, packed: dict[Key, Any]) -> tuple[Any, Any]:
-        """Return the packed state that a result may be written over, and its views if they were handed out."""
+        """Return the packed state that a result may be written over, and its views if there are some."""
         given = self._given_of.get(output.key) if self._may_overwrite_state else None
         if given is None:
             return None, None

@@ -68,7 +68,8 @@ class TorchRunner:
 
 def is_fake(tensor: Any) -> bool:
     """Return whether this is a tensor without values."""
-    return bool(tensor.device.type == "meta") or type(tensor).__name__ == "FakeTensor"
+    kind: str = tensor.device.type
+    return kind == "meta" or type(tensor).__name__ == "FakeTensor"
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:
