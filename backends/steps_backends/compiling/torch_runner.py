@@ -68,8 +68,7 @@ class TorchRunner:
 
 def is_fake(tensor: Any) -> bool:
     """Return whether this is a tensor without values."""
-    kind: str = tensor.device.type
-    return kind == "meta" or type(tensor).__name__ == "FakeTensor"
+    return tensor.device.type == "meta" or type(tensor).__name__ == "FakeTensor"  # type: ignore[no-any-return]
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:
