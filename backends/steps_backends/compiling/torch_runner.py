@@ -68,7 +68,8 @@ class TorchRunner:
 
 def is_fake(tensor: Any) -> bool:
     """Return whether this is a tensor without values."""
-    return tensor.device.type == "meta" or type(tensor).__name__ == "FakeTensor"  # type: ignore[no-any-return]
+    device, kind = str(tensor.device.type), str(type(tensor).__name__)
+    return device == "meta" or kind == "FakeTensor"
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:
