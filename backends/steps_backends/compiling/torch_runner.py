@@ -68,7 +68,7 @@ class TorchRunner:
 
 def is_fake(tensor: Any) -> bool:
     """Return whether this is a tensor without values."""
-    return type(tensor).__name__ == "FakeTensor"
+    return bool(tensor.is_meta) or type(tensor).__name__ == "FakeTensor"
 
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:

@@ -151,9 +151,11 @@ def test_threads_that_share_a_sum_give_the_sum_of_one(threaded: Any, exponent: i
     random = np.random.default_rng(0)
     shapes = [(5_000,), (70, 33), (33, 70), (3, 40, 5), ()]
     gradients = [(random.normal(size=shape) * 10.0**exponent).astype("float32") for shape in shapes]
+    # Other numbers: of the same ones, a wrong norm would cancel.
+    weights = [random.normal(size=shape).astype("float32") for shape in shapes]
     for step, run in threaded:
-        expected = leaves_of(step(gradients, gradients).gradients)
-        first, second = (leaves_of(run(gradients, gradients).gradients) for _ in range(2))
+        expected = leaves_of(step(gradients, weights).gradients)
+        first, second = (leaves_of(run(gradients, weights).gradients) for _ in range(2))
         assert_same_trees(first, second)
         for left, right in zip(first, expected, strict=True):
             assert np.all(np.abs(left - right) <= 4 * np.spacing(np.abs(right).max()))
