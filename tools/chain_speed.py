@@ -52,6 +52,19 @@ def plain(gradients: list[Any]) -> Callable[[], Any]:
     return lambda: CHAIN(gradients, gradients, state)
 
 
+def compiled(gradients: list[Any]) -> Callable[[], Any]:
+    """Return the chain as `steps_backends.compile` runs it, its state donated."""
+    from steps_backends import compile as compile_step
+
+    fast, box = compile_step(CHAIN, donate=("state",)), [CHAIN.init(gradients)]
+
+    def step() -> Any:
+        updates, box[0] = fast(gradients, gradients, box[0])
+        return updates
+
+    return step
+
+
 def _torch(device: str) -> Library:
     import torch
 
@@ -73,7 +86,11 @@ def _torch(device: str) -> Library:
             torch.cuda.synchronize()
 
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
-    compared = {"steps_core": plain, "fused Adam with clip_grad_norm_": fused_adam}
+    compared = {
+        "steps_core": plain,
+        "steps_core compiled": compiled,
+        "fused Adam with clip_grad_norm_": fused_adam,
+    }
     return Library(lambda n: torch.ones(n, device=device), torch.clone, wait, compared, name)
 
 
@@ -83,8 +100,9 @@ def _cupy(device: str) -> Library:
     def wait(_: Any) -> None:
         cupy.cuda.Device().synchronize()
 
+    compared = {"steps_core": plain, "steps_core compiled": compiled}
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    return Library(lambda n: cupy.ones(n, cupy.float32), cupy.copy, wait, {"steps_core": plain}, name)
+    return Library(lambda n: cupy.ones(n, cupy.float32), cupy.copy, wait, compared, name)
 
 
 def _numpy(device: str) -> Library:

@@ -1,7 +1,7 @@
 """Arrays that are used again once nobody else refers to them."""
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 # A chain of calls needs what it reads and what it writes; one more is for the caller to keep.
@@ -28,3 +28,15 @@ class Pool:
         if len(kept) > _MOST:
             del kept[0]
         return array
+
+
+def crossing(spans: Iterable[tuple[int, int, int]]) -> set[int]:
+    """Return the ids of spans, each with its start and end before it, that share a part with another one."""
+    shared: set[int] = set()
+    reached, owner = 0, 0
+    for start, stop, key in sorted(spans):
+        if start < reached:
+            shared |= {key, owner}
+        if stop > reached:
+            reached, owner = stop, key
+    return shared

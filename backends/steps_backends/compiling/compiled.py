@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
+from .cupy_runner import cupy_runner
 from .jax_runner import JaxRunner
-from .numpy_runner import NumpyRunner
+from .numpy_runner import numpy_runner
 from .packages import module_of, package_of
 from .packing import PackedState
-from .shared_memory import NumpySharing, TorchSharing
+from .shared_memory import NumpySharing
+from .torch_runner import TorchRunner
 
 DONATABLE = ("gradients", "state")
 
@@ -169,22 +171,23 @@ class CompiledStep:
         assert self._package is not None
         given = self.step, self._package, self.donate
         if library == "numpy":
-            return NumpyRunner(*given, NumpySharing(self._namespaces), self._tell)
+            return numpy_runner(*given, NumpySharing(self._namespaces), self._tell)
         if library == "torch" and find_spec("numpy") is not None:
-            return NumpyRunner(*given, TorchSharing(), self._tell)
+            return TorchRunner(*given, self._tell)
+        if library == "cupy":
+            return cupy_runner(*given, self._tell)
         if library == "jax":
             self._on_jax = JaxRunner(*given, self._tell)
             return self._on_jax
         self._tell(f"there is no compiled form for {library}")
         return None
 
-    def _tell(self, reason: str) -> None:
-        """Warn, once for each reason, that the step runs plainly."""
+    def _tell(self, reason: str, how: str = "as it is, not compiled") -> None:
+        """Warn, once for each reason, that the step runs plainly, or how else."""
         if reason not in self._told:
             self._told.add(reason)
             warnings.warn(
-                f"{type(self.step).__name__} runs as it is, not compiled, because {reason}; "
-                "its results are the same",
+                f"{type(self.step).__name__} runs {how}, because {reason}; its results are the same",
                 RuntimeWarning,
                 stacklevel=4,
             )

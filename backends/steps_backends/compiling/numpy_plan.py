@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
-from .buffers import Pool
+from .buffers import Pool, crossing
 from .graph import in_order, simplified
 from .numpy_layout import Layout, Planned, Result, Source
 from .numpy_pass import Pass, Work
@@ -318,12 +318,4 @@ def overlapping(arrays: Iterable[Any]) -> set[int]:
     """Return the ids of the arrays that share memory with another entry."""
     from numpy.lib.array_utils import byte_bounds
 
-    spans = sorted((*byte_bounds(array), id(array)) for array in arrays if array.size)
-    shared: set[int] = set()
-    reached, owner = 0, 0
-    for start, stop, key in spans:
-        if start < reached:
-            shared |= {key, owner}
-        if stop > reached:
-            reached, owner = stop, key
-    return shared
+    return crossing((*byte_bounds(array), id(array)) for array in arrays if array.size)

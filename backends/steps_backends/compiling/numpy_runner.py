@@ -1,28 +1,20 @@
-"""A step on NumPy: traced once for each form of its arguments, then run from the plan."""
+"""A step on arrays whose memory NumPy can use: NumPy's own, and PyTorch's on the CPU."""
 
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
-from threading import RLock
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .namespace import BreakpointError, passing_breakpoints
 from .numpy_layout import Result
 from .numpy_plan import NumpyPlan
 from .numpy_sums import SquareSummer
 from .packages import module_of
 from .shared_memory import Sharing
-from .tracing import INPUT, TracedArray, TracingError
-
-# A loop meets one form, or a few; who meets more traces some of them again.
-_MOST_PLANS = 64
-TREES = ("gradients", "weights", "state")
-
-Opened = tuple[list[Any], Any] | None  # the leaves and the structure of a tree; None: not given
+from .traced_runner import TracedRunner
 
 
-class NumpyRunner:
-    """Runs one step on arrays whose memory NumPy can use.
+def numpy_runner(
+    step: Any, package: str, donated: frozenset[str], sharing: Sharing, tell: Callable[[str], None]
+) -> TracedRunner:
+    """Return what runs a step of a package on NumPy.
 
     Args:
         step: of the package.
@@ -31,174 +23,9 @@ class NumpyRunner:
         sharing: turns leaves into NumPy's arrays, and back.
         tell: is told why a step cannot be traced.
     """
+    norms = module_of(package, "numerics.norms")
 
-    def __init__(
-        self,
-        step: Any,
-        package: str,
-        donated: frozenset[str],
-        sharing: Sharing,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._step, self._donated, self._sharing, self._tell = step, donated, sharing, tell
-        self._trees = module_of(package, "trees")
-        self._namespaces = module_of(package, "namespaces")
-        self._result = module_of(package, "contract").StepResult
-        self._norms = module_of(package, "numerics.norms")
-        self._plans: OrderedDict[Any, _Plan | None] = OrderedDict()
-        self._last: _Plan | None = None
-        # A plan has one set of registers. A schedule may call the step again.
-        self._lock = RLock()
+    def plan(results: Sequence[Result], counts: dict[str, int], xp: Any) -> NumpyPlan:
+        return NumpyPlan(results, counts, SquareSummer(norms, xp), donated, sharing.calling)
 
-    def __call__(self, gradients: Any, opened_gradients: Opened, weights: Any, state: Any) -> Any:
-        """Return what the step returns."""
-        try:
-            first = self._step.init(gradients if weights is None else weights) if state is None else state
-            flatten = self._trees.flatten
-            given = [opened_gradients, None if weights is None else flatten(weights), flatten(first)]
-            opened = [
-                None if tree is None else (self._sharing.opened(name, tree[0]), tree[1])
-                for name, tree in zip(TREES, given, strict=True)
-            ]
-            plan = self._last
-            if plan is None or not plan.fits(opened):
-                plan = self._plan(opened, given)
-        except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
-            result = self._step(gradients, weights, state)
-            self._tell(
-                str(error) if isinstance(error, TracingError) else f"it raised {error!r} while it was traced"
-            )
-            return result
-        if plan is None:
-            return self._step(gradients, weights, state)
-        try:
-            if plan.stops:
-                # For the debugger alone: the numbers are those of the calls that do not stop.
-                self._step(gradients, weights, state)
-            with self._lock, self._namespaces.quiet(plan.xp):
-                new_gradients, new_state = plan.run(opened)
-        except Exception:
-            # Such as that of a schedule, which the plain call tells with its place.
-            self._step(gradients, weights, state)
-            raise
-        return self._closed(plan, given, opened, new_gradients, new_state)
-
-    def _closed(
-        self, plan: "_Plan", given: list[Opened], opened: list[Opened], gradients: list[Any], state: list[Any]
-    ) -> Any:
-        """Return the result, as arrays of the library that the arguments are of."""
-        owners = {
-            id(array): leaf
-            for tree, arrays in zip(given, opened, strict=True)
-            if tree is not None and arrays is not None and tree[0] is not arrays[0]
-            for leaf, array in zip(tree[0], arrays[0], strict=True)
-        }
-        structure, structure_of_state = plan.outputs
-        new_state = self._sharing.closed(state, owners)
-        new_gradients = self._sharing.closed(gradients, owners)
-        self._sharing.keep(new_state, state)
-        return self._result(
-            self._trees.unflatten(structure, new_gradients),
-            self._trees.unflatten(structure_of_state, new_state),
-        )
-
-    def _plan(self, opened: list[Opened], given: list[Opened]) -> "_Plan | None":
-        forms = tuple(_form(tree) for tree in opened)
-        if forms in self._plans:
-            self._plans.move_to_end(forms)
-        else:
-            try:
-                self._plans[forms] = self._traced(opened, given, forms)
-            except TracingError:
-                self._plans[forms] = None
-                raise
-            if len(self._plans) > _MOST_PLANS:
-                self._plans.popitem(last=False)
-        self._last = self._plans[forms]
-        return self._last
-
-    def _traced(self, opened: list[Opened], given: list[Opened], forms: tuple[Any, ...]) -> "_Plan":
-        arrays = [array for tree in opened if tree is not None for array in tree[0] if array is not None]
-        symbols = [self._symbols(*named) for named in zip(TREES, opened, given, strict=True)]
-        stops = False
-        try:
-            result = self._step(*symbols)
-        except BreakpointError:
-            stops = True
-            with passing_breakpoints():
-                result = self._step(*symbols)
-        outputs = [self._trees.flatten(tree) for tree in result]
-        named = dict(zip(("gradients", "state"), outputs, strict=True))
-        results = [
-            Result((name, number), leaf)
-            for name, (leaves, _) in named.items()
-            for number, leaf in enumerate(leaves)
-            if leaf is not None
-        ]
-        xp = self._namespaces.namespace_of(arrays[0])
-        counts = {name: len(leaves) for name, (leaves, _) in named.items()}
-        summer = SquareSummer(self._norms, xp)
-        execute = NumpyPlan(results, counts, summer, self._donated, self._sharing.calling)
-        return _Plan(forms, execute, [structure for _, structure in outputs], xp, stops)
-
-    def _symbols(self, name: str, opened: Opened, given: Opened) -> Any:
-        """Return a tree with arrays that record in place of its own."""
-        if opened is None or given is None:
-            return None
-        seen = self._sharing.seen
-        return self._trees.unflatten(
-            opened[1],
-            [
-                None
-                if array is None
-                else TracedArray(INPUT, (), ((name, number), seen(leaf)), array.shape, array.dtype)
-                for number, (array, leaf) in enumerate(zip(opened[0], given[0], strict=True))
-            ],
-        )
-
-
-def _form(tree: Opened) -> Any:
-    if tree is None:
-        return None
-    leaves, structure = tree
-    return structure, *_shapes_and_dtypes(leaves)
-
-
-def _shapes_and_dtypes(leaves: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    shapes = tuple([None if leaf is None else leaf.shape for leaf in leaves])
-    return shapes, tuple([None if leaf is None else leaf.dtype for leaf in leaves])
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """A plan for arguments of one form.
-
-    Attributes:
-        forms: of gradients, weights and state: structure, shapes and dtypes.
-        execute: computes the results from the leaves.
-        outputs: the structure of the new gradients and of the new state.
-        xp: the namespace of the arrays.
-        stops: whether the step stops in the debugger at each call.
-    """
-
-    forms: tuple[Any, ...]
-    execute: NumpyPlan
-    outputs: list[Any]
-    xp: Any
-    stops: bool
-
-    def fits(self, opened: list[Opened]) -> bool:
-        """Return whether the plan was made for arguments like these."""
-        for tree, form in zip(opened, self.forms, strict=True):
-            if tree is None or form is None:
-                if tree is not form:
-                    return False
-            elif tree[1] != form[0] or _shapes_and_dtypes(tree[0]) != form[1:]:
-                return False
-        return True
-
-    def run(self, opened: list[Opened]) -> tuple[list[Any], list[Any]]:
-        """Return the leaves of the new gradients and of the new state."""
-        leaves = {name: tree[0] for name, tree in zip(TREES, opened, strict=True) if tree is not None}
-        results = self.execute(leaves)
-        return results["gradients"], results["state"]
+    return TracedRunner(step, package, sharing, plan, tell)

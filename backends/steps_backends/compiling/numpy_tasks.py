@@ -63,10 +63,11 @@ def tasks_of(components: Sequence[Component]) -> tuple[Task, ...]:
         is_small = kernel.is_flat and component.size < SMALL
         shared = (key_of(component.scalars), key_of([total for _, total in component.summed]))
         alike.setdefault((kernel, shared) if is_small else number, []).append((component, kernel))
-    return tuple(_task([component for component, _ in group], group[0][1]) for group in alike.values())
+    return tuple(task_of([component for component, _ in group], group[0][1]) for group in alike.values())
 
 
-def _task(components: Sequence[Component], kernel: Kernel) -> Task:
+def task_of(components: Sequence[Component], kernel: Kernel) -> Task:
+    """Return one task of components that all have this kernel."""
     first = components[0]
     is_packed = len(components) > 1
     return Task(

@@ -176,7 +176,7 @@ def _cost(node: TracedArray, stored: set[int]) -> int:
 def _components(
     nodes: list[TracedArray], stored: set[int], summed: list[tuple[TracedArray, TracedArray]]
 ) -> list[Component]:
-    groups = _Groups()
+    groups = Groups()
     here = {id(node) for node in nodes}
     for node in nodes:
         groups.add(node)
@@ -220,7 +220,7 @@ def _component(
     )
 
 
-class _Groups:
+class Groups:
     """Sets of arrays that grow together (union-find)."""
 
     def __init__(self) -> None:
@@ -228,10 +228,12 @@ class _Groups:
         self._arrays: dict[int, TracedArray] = {}
 
     def add(self, array: TracedArray) -> None:
+        """Let an array be a set, unless it is in one."""
         self._above.setdefault(id(array), id(array))
         self._arrays.setdefault(id(array), array)
 
     def of(self, array: TracedArray) -> int:
+        """Return what names the set of an array."""
         key = id(array)
         while self._above[key] != key:
             self._above[key] = self._above[self._above[key]]
@@ -239,6 +241,7 @@ class _Groups:
         return key
 
     def join(self, one: TracedArray, other: TracedArray) -> None:
+        """Make one set of two."""
         self._above[self.of(one)] = self.of(other)
 
     def members(self) -> dict[int, list[TracedArray]]:

@@ -35,6 +35,10 @@ class Sharing(Protocol):
         """Return what a function of the user sees of a leaf while a step is traced; None: a traced array."""
         ...
 
+    def dtype_of(self, array: Any) -> Any:
+        """Return the dtype of an opened array as NumPy's."""
+        ...
+
 
 class NumpySharing:
     """NumPy's own arrays."""
@@ -72,6 +76,10 @@ class NumpySharing:
         """Return None: a traced array looks like NumPy's."""
         return None
 
+    def dtype_of(self, array: Any) -> Any:
+        """Return the dtype."""
+        return array.dtype
+
 
 class TorchSharing:
     """PyTorch's tensors on the CPU."""
@@ -103,7 +111,7 @@ class TorchSharing:
             raise TracingError(f"a leaf has the layout {leaf.layout}")
         plain = leaf.detach().resolve_conj().resolve_neg()
         if leaf.dtype is torch.bfloat16:
-            return plain.view(torch.int16).numpy().view(_bfloat16())
+            return plain.view(torch.int16).numpy().view(bfloat16())
         return plain.numpy()
 
     def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
@@ -133,8 +141,13 @@ class TorchSharing:
         """Return a tensor without values."""
         return leaf.detach().to("meta")
 
+    def dtype_of(self, array: Any) -> Any:
+        """Return the dtype."""
+        return array.dtype
 
-def _bfloat16() -> Any:
+
+def bfloat16() -> Any:
+    """Return NumPy's dtype."""
     try:
         import ml_dtypes
     except ModuleNotFoundError:
