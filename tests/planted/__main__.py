@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Annotated
 
 import steps_backends
@@ -104,8 +105,10 @@ def confirmed(
     cases: Mapping[str, Case], source: Source, where: Elsewhere, mutants: Sequence[Mutant]
 ) -> Iterator[Fate]:
     """Yield what becomes of mutants on the cases of another backend that are said to notice them."""
+    backend = steps_backends.get(where.row)
+    import_module(backend.declaration.library)  # Once, and not in every process that tries a mutant.
     named = {identity: cases[identity] for identity in where.cases}
-    return Row(steps_backends.get(where.row), named, source, None, PATIENT).try_all(mutants)
+    return Row(backend, named, source, None, PATIENT).try_all(mutants)
 
 
 def _judged(judge: Judge, fault: Fault) -> Judgement:
