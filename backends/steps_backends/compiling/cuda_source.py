@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .kernels import Kernel, Literal, Operand, Operation, Ref
+from .notation import ARITHMETIC, COMPARISONS
 from .tracing import CAST, COPY, TracingError
 
 THREADS = 256
@@ -38,24 +39,12 @@ NARROW = ("<f2", "<V2")
 REAL_OF = {"<f4": "<f4", "<f8": "<f8", "<c8": "<f4", "<c16": "<f8"}
 
 _TEXTS = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "negative": "-{0}",
+    **ARITHMETIC,
     "minimum": "least({0}, {1})",
     "maximum": "greatest({0}, {1})",
     "sign": "sign_of({0})",
 }
 _MATH = ("sqrt", "exp", "log", "log1p", "expm1", "cos")
-_COMPARISONS = {
-    "equal": "{0} == {1}",
-    "not_equal": "{0} != {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "greater": "{0} > {1}",
-    "greater_equal": "{0} >= {1}",
-}
 # Their operands are taken as they are.
 _TESTS = {
     "isfinite": "is_finite({0})",
@@ -231,9 +220,9 @@ def _text(operation: Operation, kernel: Kernel) -> str:
             return f"{name}{'f' if dtype == '<f4' else ''}({_value(operands[0], dtype, kernel)})"
         if name == "power" and dtype in ("<f4", "<f8"):
             return _power(operands, dtype, kernel)
-        if name in _COMPARISONS and not (is_complex and name not in ("equal", "not_equal")):
+        if name in COMPARISONS and not (is_complex and name not in ("equal", "not_equal")):
             common = _common(own)
-            return _COMPARISONS[name].format(*(_value(operand, common, kernel) for operand in operands))
+            return COMPARISONS[name].format(*(_value(operand, common, kernel) for operand in operands))
         if name in _TESTS:
             kinds = [dtype_of(operand, kernel) or dtype for operand in operands]
             texts = (_value(operand, kind, kernel) for operand, kind in zip(operands, kinds, strict=True))

@@ -8,6 +8,7 @@ from .device_memory import Launch
 from .device_plan import DevicePlan
 from .numpy_layout import Result
 from .packages import module_of
+from .shared_memory import OwnArrays
 from .traced_runner import TracedRunner
 from .tracing import TracingError
 
@@ -107,8 +108,8 @@ class CupyDevice:
         return array.data.ptr + low, array.data.ptr + high
 
 
-class CupySharing:
-    """CuPy's arrays on the current device; its methods are those of `Sharing`."""
+class CupySharing(OwnArrays):
+    """CuPy's arrays on the current device."""
 
     def opened(self, tree: str, leaves: list[Any]) -> list[Any]:
         """Return the leaves.
@@ -127,22 +128,3 @@ class CupySharing:
             if leaf.device.id != current:
                 raise TracingError(f"a leaf is on the device {leaf.device.id}, the current one is {current}")
         return leaves
-
-    def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
-        """Return the arrays."""
-        return arrays
-
-    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Do nothing: the arrays themselves come back."""
-
-    def calling(self, function: Function) -> Function:
-        """Return the function."""
-        return function
-
-    def seen(self, leaf: Any) -> Any:
-        """Return None: a traced array looks like CuPy's."""
-        return None
-
-    def dtype_of(self, array: Any) -> Any:
-        """Return the dtype."""
-        return array.dtype

@@ -15,24 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from .kernels import Kernel, Literal, Operand, Operation, Ref
+from .notation import ARITHMETIC, COMPARISONS
 from .numpy_source import BlockFunction
 from .tracing import CAST, COPY
 
 _DTYPES = {"<f4": "float32", "<f8": "float64", "|b1": "bool_"}
 _TEXTS = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "negative": "-{0}",
+    **ARITHMETIC,
+    **COMPARISONS,
     "absolute": "abs({0})",
     "sqrt": "np.sqrt({0})",
-    "equal": "{0} == {1}",
-    "not_equal": "{0} != {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "greater": "{0} > {1}",
-    "greater_equal": "{0} >= {1}",
     "logical_and": "{0} & {1}",
     "logical_or": "{0} | {1}",
     "logical_not": "not {0}",

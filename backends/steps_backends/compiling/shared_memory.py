@@ -40,7 +40,30 @@ class Sharing(Protocol):
         ...
 
 
-class NumpySharing:
+class OwnArrays:
+    """What sharing is where the executor takes the library's own arrays."""
+
+    def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
+        """Return the arrays."""
+        return arrays
+
+    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
+        """Do nothing: the arrays themselves come back."""
+
+    def calling(self, function: Function) -> Function:
+        """Return the function."""
+        return function
+
+    def seen(self, leaf: Any) -> Any:
+        """Return None: a traced array looks like one of them."""
+        return None
+
+    def dtype_of(self, array: Any) -> Any:
+        """Return the dtype."""
+        return array.dtype
+
+
+class NumpySharing(OwnArrays):
     """NumPy's own arrays."""
 
     def __init__(self, namespaces: Any) -> None:
@@ -60,25 +83,6 @@ class NumpySharing:
         if not isinstance(leaf, (np.ndarray, np.generic)) or self._namespaces.namespace_of(leaf) is None:
             raise TracingError(f"a leaf is a {type(leaf).__name__}")
         return np.asarray(leaf)
-
-    def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
-        """Return the arrays."""
-        return arrays
-
-    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Do nothing: the arrays themselves come back."""
-
-    def calling(self, function: Function) -> Function:
-        """Return the function."""
-        return function
-
-    def seen(self, leaf: Any) -> Any:
-        """Return None: a traced array looks like NumPy's."""
-        return None
-
-    def dtype_of(self, array: Any) -> Any:
-        """Return the dtype."""
-        return array.dtype
 
 
 class TorchSharing:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .kernels import Kernel, Literal, Ref
+from .notation import ARITHMETIC, COMPARISONS
 from .numpy_tasks import Task, slices_of
 from .passes import is_single, is_summed_in_passes
 from .shared_memory import bfloat16
@@ -25,22 +26,7 @@ from .tracing import (
     is_number,
 )
 
-_OPERATORS = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "power": "{0} ** {1}",
-    "negative": "-{0}",
-}
-_COMPARISONS = {
-    "equal": "{0} == {1}",
-    "not_equal": "{0} != {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "greater": "{0} > {1}",
-    "greater_equal": "{0} >= {1}",
-}
+_OPERATORS = {**ARITHMETIC, "power": "{0} ** {1}"}
 _FUNCTIONS = {
     **{name: f"torch.{name}" for name in ("sqrt", "exp", "log", "log1p", "expm1", "cos")},
     **{name: f"torch.{name}" for name in ("minimum", "maximum")},
@@ -264,12 +250,12 @@ class Writer:
             return f"{_FUNCTIONS[name]}({', '.join(operands)})"
         if name in _TESTS:
             return f"{_TESTS[name]}({', '.join(text('') for text in given)})"
-        if name in _COMPARISONS:
+        if name in COMPARISONS:
             import numpy as np
 
             kinds = [kind for kind in dtypes if kind is not None]
             common = self.dtype(np.result_type(*kinds))
-            return _COMPARISONS[name].format(*(text(common) for text in given))
+            return COMPARISONS[name].format(*(text(common) for text in given))
         raise TracingError(f"PyTorch's compiler is not given {name}")
 
     def _tensor(self, text: Text, kind: Any, dtype: str) -> str:
