@@ -58,6 +58,7 @@ def problems(program, folder):
     return [json.loads((folder / f"problems{rank}.json").read_text()) for rank in range(processes)]
 
 
+@pytest.mark.xdist_group("processes")  # So that each program runs once.
 @pytest.mark.parametrize("name", TESTS)
 def test_several_processes(problems_of, name):
     for rank, found in enumerate(problems_of(TESTS[name])):

@@ -114,8 +114,9 @@ def apply_limit(xp: Namespace, x: Array, limit: Limit) -> Array:
     form = format_of(x)
     is_kept, ratio = in_format(xp, limit, form)
     tiny = 2.0**form.smallest_normal_exponent
-    # A derivative of 0 times infinity would be NaN, so kept elements see a harmless ratio.
-    ratio = xp.where(is_kept, 1.0, ratio)
+    # Kept elements see a factor of 1: a derivative of 0 times infinity would be NaN, and subnormal products
+    # take long.
+    ratio = xp.where(is_kept, 1.0 / tiny, ratio)
     is_below_normal = ratio < 1.0
     first = xp.where(is_below_normal, tiny, ratio * tiny)
     second = xp.where(is_below_normal, ratio, 1.0)

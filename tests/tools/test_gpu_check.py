@@ -34,7 +34,7 @@ def test_it_runs_the_suite_and_measures_each_library(tmp_path):
         assert all(taken > 0 for size in result["sizes"].values() for taken in size["seconds"].values())
     text = (tmp_path / "speed.md").read_text()
     assert "| torch | CPU |" in text and "fused Adam with clip_grad_norm_" in text
-    assert len(text.splitlines()) == 4 + 2 * (2 + 1 + 1)
+    assert len(text.splitlines()) == 4 + 2 * (3 + 1 + 1)
     assert text in done.stdout
     assert "suite: conformant in these topics (0); 0 of 3 rows not run" in done.stdout
 
