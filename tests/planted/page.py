@@ -53,7 +53,6 @@ def _with_scores(before: Mapping[str, Any], scores: Sequence[Score]) -> dict[str
         score.module: {
             "mutants": score.mutants,
             "noticed": score.noticed,
-            "out_of_time": score.out_of_time,
             **{kind: score.explained[kind] for kind in KINDS},
             "survivors": len(score.survivors),
         }
@@ -133,13 +132,13 @@ def _judges(data: Mapping[str, Any]) -> str:
 
 
 def _scores(modules: Mapping[str, Any]) -> str:
-    head = ["module", "mutants", "noticed", "of these by time", *KINDS, "survivors", "score"]
+    head = ["module", "mutants", "noticed", *KINDS, "survivors", "score"]
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     for module, row in modules.items():
         have_to_be = row["mutants"] - sum(row[kind] for kind in KINDS)
         score = f"{100 * row['noticed'] / have_to_be:.1f} %" if have_to_be else ""
         kinds = [row[kind] for kind in KINDS]
-        cells = [module, row["mutants"], row["noticed"], row["out_of_time"], *kinds, row["survivors"], score]
+        cells = [module, row["mutants"], row["noticed"], *kinds, row["survivors"], score]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

@@ -95,6 +95,7 @@ def test_the_function_does_what_the_plain_step_does(written: list[Any], dtype: s
     assert written
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not here")
 def test_pytorch_compiles_the_whole_update(monkeypatch: Any) -> None:
     """On the CPU if that is asked for, with large leaves, packed ones and one number."""
