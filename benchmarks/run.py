@@ -45,7 +45,7 @@ def main(
             if measured:
                 run = {"work": of_work, "step": of_step, "number": number, "milliseconds": measured}
                 results["runs"].append(run)
-                output.print(table(of_work, of_step, [run]), markup=False)
+                output.print(table(of_work, of_step, [run]), markup=False, soft_wrap=True)
                 _write(results, out)
     if grow:
         for axis, at, shapes, wanted in growth.orders():
