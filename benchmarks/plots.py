@@ -56,10 +56,10 @@ def plot_bars(results: dict[str, Any], folder: Path) -> list[str]:
         figure, all_axes = plt.subplots(1, len(works), figsize=(4 * len(works), 3.6), squeeze=False)
         for axes, work in zip(all_axes[0], works, strict=True):
             medians = _medians(results, work)
+            # One place for each label, so that the names at the left are those of all works.
             found = {
-                label: min(medians[name] for name in names if name in medians)
+                label: min((medians[name] for name in names if name in medians), default=float("nan"))
                 for label, names in bars.items()
-                if any(name in medians for name in names)
             }
             colors = [
                 "black" if one == "limit" else "C0" if one.startswith("ours") else "C7" for one in found
