@@ -65,7 +65,7 @@ def plot_bars(results: dict[str, Any], folder: Path) -> list[str]:
                 "black" if one == "limit" else "C0" if one.startswith("ours") else "C7" for one in found
             ]
             axes.barh(list(found), list(found.values()), color=colors)
-            axes.invert_yaxis()
+            axes.set_ylim(len(bars) - 0.5, -0.5)  # Also where the first or last has no bar.
             axes.set_title(work)
             axes.set_xlabel("milliseconds a call, median")
         for axes in all_axes[0][1:]:
