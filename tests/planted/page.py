@@ -83,7 +83,8 @@ def page(data: Mapping[str, Any], faults: Sequence[Fault], explained: Explained)
         f"at a time in the modules that are listed below, of which it notices **{figures['noticed']:,}**. "
         "Only the suite's own deterministic "
         "cases count; unit tests and the random lane have no part in it. Every report says the figures. "
-        "This page is made by `nox -s teeth -- --write`."
+        "This page is made by `nox -s teeth -- --write`; each module has the figures of when it was last "
+        "tried."
     )
     heading = "# Teeth: does the suite catch what is wrong?"
     parts = [heading, opening, _faults(data, faults), _modules(data), _reasons(explained), _judges(data)]

@@ -20,7 +20,6 @@ def check(report, *options, **variables):
     return subprocess.run(call, env=environment, capture_output=True, text=True, check=False, timeout=240)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the script is Bash, for machines with CUDA")
 def test_it_runs_the_suite_and_measures_each_library(tmp_path):
     done = check(tmp_path, "--device", "cpu", "--scale", "0.0001", "--id", "CLIP-GLOBAL-003")
