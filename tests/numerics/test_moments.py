@@ -94,3 +94,13 @@ def test_a_trace_decays_and_looks_ahead_with_nesterov() -> None:
     trace, gradient = np.asarray([4.0]), np.asarray([1.0])
     assert next_trace(trace, gradient, 0.5, nesterov=False) == ([3.0], [3.0])
     assert next_trace(trace, gradient, 0.5, nesterov=True) == ([3.0], [2.5])
+
+
+def test_half_of_two_of_the_largest_numbers_is_finite_under_a_jax_compiler() -> None:
+    """XLA makes (m + x) * 0.5 of the sum of two halves."""
+    jax = pytest.importorskip("jax")
+    largest = jax.numpy.asarray([3e38], dtype="float32")
+
+    average = jax.jit(lambda m, x: next_average(m, x, 0.5))(largest, largest)
+
+    assert average.tolist() == largest.tolist()
