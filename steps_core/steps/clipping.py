@@ -11,7 +11,7 @@ from ..contract import Step
 from ..namespaces import Array, Namespace
 from ..numerics.formats import constant, format_of
 from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
-from ..numerics.norms import scaled_norm, square_sums
+from ..numerics.norms import scaled_norm, square_sums, unit_norms
 from ..numerics.units import unit_axes_of
 from ..placing import moved
 from ..state import State, StateView
@@ -108,24 +108,35 @@ class GradientClippingStep(Step):
             return [None if leaf is None else zeroed(call.xp, leaf) for leaf in gradients], {}
         if self.variant == "global":
             clipped = _clip_global(call, gradients, self.threshold)
+        elif self.variant == "per-weight":
+            clipped = _clip_elements(call, gradients, self.threshold)
         else:
-            clipped = [
-                None if leaf is None else self._clip_leaf(call, index, leaf)
-                for index, leaf in enumerate(gradients)
-            ]
+            clipped = self._clip_units(call, gradients)
         if isinstance(self.threshold, float):
             return clipped, {}
         return _zeroed_at_zero(call, gradients, clipped, self.threshold), {}
 
-    def _clip_leaf(self, call: Call, index: int, leaf: Array) -> Array:
-        threshold = cast_for(call.xp, self.threshold, leaf)
-        if self.variant == "per-weight":
-            return clip_elements(call.xp, leaf, threshold)
-        if self.variant == "per-layer":
-            return clip_units(call.xp, leaf, threshold, tuple(range(leaf.ndim)))
-        axes = unit_axes_of(call, index, leaf, self.unit_axis)
-        epsilon = cast_for(call.xp, self.epsilon, leaf)
-        return clip_units_relative(call.xp, leaf, call.weight(index), threshold, epsilon, axes)
+    def _clip_units(self, call: Call, gradients: Values) -> Values:
+        """Return leaves with the norm of each unit limited; relative to that of the weight's unit, or not."""
+        xp = call.xp
+        leaves = {index: leaf for index, leaf in enumerate(gradients) if leaf is not None}
+        axes = [self._axes_of_unit(call, index, leaf) for index, leaf in leaves.items()]
+        weights = [call.weight(index) for index in leaves] if self.needs_weights else []
+        norms = unit_norms(xp, [*leaves.values(), *weights], axes + axes[: len(weights)])
+        clipped: Values = [None] * len(gradients)
+        for number, (index, leaf) in enumerate(leaves.items()):
+            reference = None
+            if weights:
+                epsilon = cast_for(xp, self.epsilon, leaf)
+                reference = at_least(xp, norms[len(leaves) + number], epsilon)
+            limit = limit_norm(xp, norms[number], cast_for(xp, self.threshold, leaf), reference)
+            clipped[index] = apply_limit(xp, leaf, limit)
+        return clipped
+
+    def _axes_of_unit(self, call: Call, index: int, leaf: Array) -> tuple[int, ...]:
+        if self.needs_weights:
+            return unit_axes_of(call, index, leaf, self.unit_axis)
+        return tuple(range(leaf.ndim))
 
 
 def _zeroed_at_zero(call: Call, gradients: Values, clipped: Values, threshold: Array) -> Values:
@@ -146,6 +157,13 @@ def _clip_global(call: Call, gradients: Values, threshold: Scalar) -> Values:
     return [None if leaf is None else apply_limit(call.xp, leaf, limit_of_kind(leaf)) for leaf in gradients]
 
 
+def _clip_elements(call: Call, gradients: Values, threshold: Scalar) -> Values:
+    return [
+        None if leaf is None else clip_elements(call.xp, leaf, cast_for(call.xp, threshold, leaf))
+        for leaf in gradients
+    ]
+
+
 def zeroed(xp: Namespace, leaf: Array) -> Array:
     """Return zeros of the leaf's signs: a leaf of zeros is within the threshold 0 and keeps its bits."""
     return xp.where(xp.isfinite(leaf), leaf * 0.0, xp.zeros_like(leaf))
@@ -157,17 +175,3 @@ def clip_elements(xp: Namespace, leaf: Array, threshold: Scalar) -> Array:
         return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, ())), threshold))
     most = constant(threshold, format_of(leaf)) if isinstance(threshold, float) else threshold
     return xp.where(leaf > most, most, xp.where(leaf < -most, -most, leaf))
-
-
-def clip_units(xp: Namespace, leaf: Array, threshold: Scalar, axes: tuple[int, ...]) -> Array:
-    """Return the leaf with the norm over these axes limited to threshold."""
-    return apply_limit(xp, leaf, limit_norm(xp, scaled_norm(xp, square_sums(xp, leaf, axes)), threshold))
-
-
-def clip_units_relative(
-    xp: Namespace, leaf: Array, weight: Array, threshold: Scalar, epsilon: Scalar, axes: tuple[int, ...]
-) -> Array:
-    """Return the leaf with its units limited to threshold * max(norm of the weight, epsilon)."""
-    norm = scaled_norm(xp, square_sums(xp, leaf, axes))
-    reference = at_least(xp, scaled_norm(xp, square_sums(xp, weight, axes)), epsilon)
-    return apply_limit(xp, leaf, limit_norm(xp, norm, threshold, reference))

@@ -136,11 +136,20 @@ def test_rmsprop_decays_weights_outside_of_the_momentum() -> None:
 
 
 def test_rmsprop_saturates_and_rests() -> None:
-    """As Adam does; 0/0 counts as 0, and a complex mean enters by its modulus."""
+    """As Adam does; 0/0 counts as 0, a complex mean enters by its modulus, no spread is below 0."""
     assert rmsprop(series(1e30), largest=1e38).states[0]["second_moment"].values == (number(1e38),)
     assert updates(rmsprop(series(0.0), epsilon=0.0)) == [0]
     state = rmsprop(series(2j), decay=0.5, centered=True, epsilon=0.0, learning_rate=1.0)
     assert updates(state) == [mp.mpc(0, -2)]
+    far = Start(1, {"second_moment": series(0.0)[0], "mean": series(4.0)[0]})
+    assert updates(rmsprop(series(1.0), epsilon=1.0, learning_rate=1.0, centered=True, start=far)) == [-1]
+
+
+def test_rmsprop_keeps_what_its_options_need() -> None:
+    """No entry of the state is there without them."""
+    assert rmsprop(series(1.0)).states[0].keys() == {"second_moment"}
+    options = {"centered": True, "momentum": 0.5}
+    assert rmsprop(series(1.0), **options).states[0].keys() == {"second_moment", "mean", "momentum"}
 
 
 def test_momentum_and_its_look_ahead_by_hand() -> None:

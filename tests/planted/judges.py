@@ -8,6 +8,7 @@ tried here, on every small change of what they check: ``python -m planted.judges
 import os
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import CodeType
 from typing import Annotated
@@ -20,7 +21,7 @@ from .catalogue import load_faults
 from .equivalent import load_explained
 from .fate import Fate, Score
 from .isolated import Ended, allow_seconds, isolated
-from .loading import Finder, Source, finding, source_of
+from .loading import Finder, Source, finding, forget, source_of
 from .mutants import mutants_of
 from .page import read_data, with_judges, write
 from .sharing import shared
@@ -90,6 +91,8 @@ def _outcome(source: Source, module: str, code: CodeType, files: Sequence[str]) 
 def _failing_test(source: Source, module: str, code: CodeType, files: Sequence[str]) -> str:
     """Return which check fails with another module in the place of one; nothing where all pass."""
     allow_seconds(_SECONDS)
+    # Else the module that this process has imported already would be tried.
+    forget(import_module(source.package))
     with finding(Finder(source.package, source, {module: code})):
         if not files[0].endswith(".py"):
             return _failing_case(files)
@@ -102,13 +105,19 @@ def _failing_test(source: Source, module: str, code: CodeType, files: Sequence[s
 def _failing_case(topics: Sequence[str]) -> str:
     """Return the first case of some topics that does not hold on NumPy; the suite is imported here."""
     import steps_backends
-    from steps_conformance.case import load_cases
+
+    try:
+        from steps_conformance.case import load_cases
+
+        cases = load_cases()
+    except Exception as error:  # noqa: BLE001  # A module that cannot be imported is noticed by that.
+        return repr(error)
     from steps_conformance.execution import execute
     from steps_conformance.outcomes import FAILURES
     from steps_conformance.targets.steps_core import target
 
     backend = steps_backends.get("numpy")
-    of_topics = [case for case in load_cases().values() if case.topic in topics]
+    of_topics = [case for case in cases.values() if case.topic in topics]
     failing = (case.id for case in of_topics if execute(case, backend, target).outcome in FAILURES)
     return next(failing, "")
 

@@ -169,12 +169,12 @@ def test_a_constraint_may_only_stand_last(inside: Step) -> None:
 
 
 def test_a_step_by_protocol_may_stand_in_a_chain() -> None:
-    """Its state may have any form."""
-    chain = ChainedStep(DOUBLE, Foreign())
+    """Anywhere, as it constrains nothing, and its state may have any form."""
+    chain = ChainedStep(DOUBLE, Foreign(), DOUBLE)
     gradients = {"a": np.asarray([1.0])}
-    assert chain.negates
+    assert chain.negates and not chain.constrains
     result, state = chain(gradients, gradients)
-    assert result["a"] == [-2.0]
+    assert result["a"] == [-4.0]
     assert chain(gradients, gradients, state).state["step2"] == ["any", 2]
 
 

@@ -11,6 +11,7 @@ from .numpy_runner import numpy_runner
 from .packages import module_of, package_of
 from .packing import PackedState
 from .shared_memory import NumpySharing
+from .torch_buffers import in_large_pages
 from .torch_runner import TorchRunner
 
 DONATABLE = ("gradients", "state")
@@ -59,7 +60,15 @@ class CompiledStep:
 
     def init(self, weights: Any) -> Any:
         """Return the step's first state for these weights."""
-        return self.step.init(weights)
+        state = self.step.init(weights)
+        if self._trees is None:
+            return state
+        leaves, structure = self._trees.flatten(state)
+        first = next((leaf for leaf in leaves if leaf is not None), None)
+        runner = None if first is None else self._runner(first)
+        if not isinstance(runner, TorchRunner):
+            return state
+        return self._trees.unflatten(structure, in_large_pages(leaves))
 
     def pack(self, state: Any) -> Any:
         """Return a state in the form that costs the least to go from call to call.

@@ -36,9 +36,12 @@ _DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64", "complex64
 class Recorder:
     """What keeps whole things: the named reductions, and functions that must be called at each run."""
 
-    def square_sums(self, x: TracedArray, axes: tuple[int, ...]) -> tuple[TracedArray, ...]:
-        """Return the sums of squares by range over these axes."""
-        return tracing.square_sums(SQUARE_SUMS, (x,), axes)
+    def square_sums(
+        self, arrays: Iterable[TracedArray], axes: Iterable[tuple[int, ...]]
+    ) -> list[tuple[TracedArray, ...]]:
+        """Return the sums of squares by range of each array, over its own axes."""
+        pairs = zip(arrays, axes, strict=True)
+        return [tracing.square_sums(SQUARE_SUMS, (x,), own) for x, own in pairs]
 
     def joint_square_sums(self, arrays: Iterable[TracedArray]) -> tuple[TracedArray, ...]:
         """Return the sums of squares by range of all elements of all arrays."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from .kernels import Kernel, Literal, Operand, Operation, Ref
@@ -82,9 +83,8 @@ def _say(text: str) -> None:
 @lru_cache(maxsize=1024)
 def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
     source = loop_source(kernel, aliases)
-    loop = _module_of(source).loop
+    loop = _loop_of(source)
     own = [number for number, array in enumerate(aliases) if array is None]
-    is_ready = False
 
     def run(
         start: int,
@@ -97,25 +97,56 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
         registers: Sequence[Any],
         add_squares: Callable[[int, Any], None],
     ) -> None:
-        nonlocal is_ready
         given = [array[start:stop] for array in arrays]
         written = [outputs[number][start:stop] for number in own]
-        if not is_ready:
-            _announced(loop, *given, *written, *scalars)
-            is_ready = True
-        else:
-            loop(*given, *written, *scalars)
+        loop(*given, *written, *scalars)
 
     return BlockFunction(run, (), source)
 
 
-def _announced(loop: Any, *arguments: Any) -> None:
-    """Run a loop that may have to be compiled first, and say so if it was."""
-    misses = sum(loop.stats.cache_misses.values())
-    _say_on_terminal("compiling a fused loop with numba (once; it is kept on disk) ... ")
-    loop(*arguments)
-    compiled = sum(loop.stats.cache_misses.values()) > misses
-    _say_on_terminal("done\n" if compiled else "found on disk\n", continues=True)
+@cache
+def square_sum() -> Callable[[Any], float]:
+    """Return what adds up the squares of a contiguous array of float32 of one axis.
+
+    In float64, where each is exact and none is out of range; so they may be added in any order, and as they
+    are multiplied.
+    """
+    return _loop_of(_SQUARE_SUM)
+
+
+_SQUARE_SUM = """\
+import numba
+import numpy as np
+
+
+@numba.njit(nogil=True, fastmath={"reassoc", "contract"}, cache=True)
+def loop(x):
+    total = 0.0
+    for i in range(x.size):
+        value = np.float64(x[i])
+        total += value * value
+    return total
+"""
+
+
+def _loop_of(source: str) -> Callable[..., Any]:
+    """Return the loop of a module's text, whose first run says that it may have to be compiled."""
+    loop = _module_of(source).loop
+    is_ready = False
+
+    def run(*arguments: Any) -> Any:
+        nonlocal is_ready
+        if is_ready:
+            return loop(*arguments)
+        misses = sum(loop.stats.cache_misses.values())
+        _say_on_terminal("compiling a fused loop with numba (once; it is kept on disk) ... ")
+        result = loop(*arguments)
+        compiled = sum(loop.stats.cache_misses.values()) > misses
+        _say_on_terminal("done\n" if compiled else "found on disk\n", continues=True)
+        is_ready = True
+        return result
+
+    return run
 
 
 def _say_on_terminal(text: str, *, continues: bool = False) -> None:
@@ -124,8 +155,17 @@ def _say_on_terminal(text: str, *, continues: bool = False) -> None:
         sys.stderr.flush()
 
 
+# Both threads of a pass may be the first to need a loop.
+_making = Lock()
+
+
 def _module_of(source: str) -> Any:
     """Return the module of a text, from a file, because numba keeps machine code beside files only."""
+    with _making:
+        return _made_module(source)
+
+
+def _made_module(source: str) -> Any:
     name = f"steps_core_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     file = _cache_folder() / f"{name}.py"
     if not file.is_file() or file.read_text() != source:

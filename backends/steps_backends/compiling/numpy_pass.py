@@ -11,16 +11,12 @@ from typing import Any
 from .kernels import Kernel, fact_function, specialised
 from .numba_source import fused_function
 from .numpy_source import BlockFunction, block_function
-from .numpy_sums import SquareSummer
+from .numpy_sums import FUSED, SquareSummer, most_at_once
 from .numpy_tasks import Task
 
 # Elements of a block. Two threads hand the interpreter's lock to each other at each operation, so that
 # theirs must be larger.
 BLOCK, THREADED_BLOCK = 1 << 14, 1 << 16
-# What is only summed goes through the cache once in any case.
-SUM_BLOCK = 1 << 20
-# Compiling a loop for fewer elements would take longer than it saves.
-FUSED = 1 << 14
 # Passes over fewer elements are done before a second thread has started.
 THREADED = 1 << 19
 
@@ -147,7 +143,8 @@ def _halves(jobs: Sequence[_Job], half: int) -> tuple[list[Share], list[Share]]:
 def _run(shares: Sequence[Share], block: int, registers: _Registers) -> None:
     for job, start, stop in shares:
         work = job.work
-        elements = block if work.outputs else SUM_BLOCK
+        # What is only summed goes through the cache once in any case.
+        elements = block if work.outputs else most_at_once(work.arrays)
         rows = min(max(1, elements // job.row), stop - start)
         job.function.run(
             start,

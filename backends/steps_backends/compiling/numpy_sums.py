@@ -4,11 +4,18 @@ The sums come as triples of big, middle and small, each in its own scale, as the
 """
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
+from . import numba_source
+
 Triple = tuple[float, float, float]
 
+# Compiling a loop for fewer elements would take longer than it saves.
+FUSED = 1 << 14
+# Without numba, sums beyond the safe range take memory for so many elements.
+_BLOCK = 1 << 20
 # A dot product adds so many squares in the format itself; all that follows is added in float64.
 ROW = 256
 # Within these bounds of a row's sum, no square of float32 lost a bit that counts, nor overflowed.
@@ -36,6 +43,8 @@ class SquareSummer:
         flat = block.reshape(-1)
         if flat.dtype.kind == "c":
             flat = flat.view(flat.real.dtype)
+        if flat.dtype.char == "f" and flat.size >= FUSED and numba_source.has_numba():
+            return self._in_range(float(numba_source.square_sum()(flat)), flat)
         low, high = _SAFE_OF[flat.dtype.char]
         whole = flat.size - flat.size % ROW
         total, is_safe = 0.0, True
@@ -57,7 +66,10 @@ class SquareSummer:
         import numpy as np
 
         wide = flat.astype(np.float64)
-        total = float(np.dot(wide, wide))
+        return self._in_range(float(np.dot(wide, wide)), flat)
+
+    def _in_range(self, total: float, flat: Any) -> Triple:
+        """Return the sums of an array of float32 whose squares have this sum."""
         low, high = _FLOAT32_MIDDLE
         form = self._norms.format_of(flat)
         if total > high:
@@ -86,6 +98,12 @@ class SquareSummer:
                 zeros = np.zeros(sums.shape, np.float32)
                 return zeros, sums.astype(np.float32), zeros
         return self._norms.square_sums(self._namespace, array, axes)
+
+
+def most_at_once(arrays: Iterable[Any]) -> int:
+    """Return how many elements of such arrays are best summed at once."""
+    in_a_loop = all(array.dtype.char in "fF" for array in arrays) and numba_source.has_numba()
+    return sys.maxsize if in_a_loop else _BLOCK
 
 
 def _exact_sum(numbers: Iterable[float]) -> float:

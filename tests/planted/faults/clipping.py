@@ -166,25 +166,23 @@ def multiplies_by_an_infinite_threshold(_is_identity, core):
 )
 def takes_the_global_norm_leaf_by_leaf(_clip_global, core):
     def wrong(call, gradients, threshold):
-        clip = core["steps.clipping"].clip_units
-        return [
-            None if leaf is None else clip(call.xp, leaf, threshold, tuple(range(leaf.ndim)))
-            for leaf in gradients
-        ]
+        places = range(len(gradients))
+        alone = [[gradients[place] if place == index else None for place in places] for index in places]
+        return [_clip_global(call, leaves, threshold)[index] for index, leaves in enumerate(alone)]
 
     return wrong
 
 
 @fault(
-    "steps.clipping:square_sums",
+    "steps.clipping:unit_norms",
     breaks=("CLIP-LAYER-001",),
     source="peers.md, 1b: optax clips by the root mean square of a block, under a like name",
 )
-def takes_the_root_mean_square_for_the_norm(square_sums, core):
-    def wrong(xp, x, axes):
-        count = math.prod(x.shape[axis] for axis in axes) or 1
-        sums = square_sums(xp, x, axes)
-        return type(sums)(*(part / count for part in sums))
+def takes_the_root_mean_square_for_the_norm(unit_norms, core):
+    def wrong(xp, arrays, axes):
+        counts = [math.prod(x.shape[axis] for axis in own) or 1 for x, own in zip(arrays, axes, strict=True)]
+        norms = unit_norms(xp, arrays, axes)
+        return [norm._replace(root=norm.root / count**0.5) for norm, count in zip(norms, counts, strict=True)]
 
     return wrong
 
@@ -409,13 +407,14 @@ def fails_without_weights_instead_of_refusing(needs_weights, core):
 
 
 @fault(
-    "steps.clipping:clip_units_relative",
+    "steps.clipping:unit_norms",
     breaks=("CLIP-REL-015",),
     source="the norm of the weights is taken in the gradient's dtype",
 )
-def rounds_weights_to_bfloat16(clip_units_relative, core):
-    def wrong(xp, leaf, weight, threshold, epsilon, axes):
-        return clip_units_relative(xp, leaf, through_bfloat16(weight), threshold, epsilon, axes)
+def rounds_weights_to_bfloat16(unit_norms, core):
+    def wrong(xp, arrays, axes):
+        half = len(arrays) // 2  # The weights follow the gradients.
+        return unit_norms(xp, [*arrays[:half], *map(through_bfloat16, arrays[half:])], axes)
 
     return wrong
 
