@@ -32,7 +32,7 @@ LIST = Path(__file__).with_name("judges.toml")
 _TESTS = Path(__file__).parents[1] / "conformance"
 _SECONDS = 30.0
 
-# By module of the suite the tests that check it; or topics, whose cases must then fail on the implementation
+# By module of the suite the tests that check it; and topics, whose cases must else fail on the implementation
 # as it is: a second derivation.
 CHECKED_BY = {
     "compare": ("test_compare.py",),
@@ -42,7 +42,7 @@ CHECKED_BY = {
     "oracle.clipping": ("test_oracle_clipping.py",),
     "oracle.constraint": ("test_oracle_clipping.py",),
     "oracle.exact": ("test_oracle_clipping.py", "test_oracle_steps.py"),
-    "oracle.graphs": ("operations", "custom"),
+    "oracle.graphs": ("test_oracle_graphs.py", "operations", "custom"),
     "oracle.momentum": ("test_oracle_steps.py",),
     "oracle.rmsprop": ("test_oracle_steps.py",),
     "oracle.schedules": ("test_oracle_schedules.py", "test_oracle_steps.py"),
@@ -61,16 +61,16 @@ def score(source: Source, module: str) -> Score:
     Raises:
         ChecksFailError: its tests fail without any mutant.
     """
-    files, explained, found = CHECKED_BY[module], load_explained(LIST), Score(module)
-    if not _outcome(source, module, source.code(module), files).survives:
-        raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(files)}")
+    checks, explained, found = CHECKED_BY[module], load_explained(LIST), Score(module)
+    if not _outcome(source, module, source.code(module), checks).survives:
+        raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(checks)}")
     mutants = mutants_of(source, module)
     explained.check_known(mutants, [module])
     reasons = {mutant: explained.reason_for(mutant, is_executed=True) for mutant in mutants}
     found.mutants = len(mutants)
     found.explained.update(reason.kind for reason in reasons.values() if reason is not None)
     have_to_be = [mutant for mutant, reason in reasons.items() if reason is None]
-    fates = shared(lambda mutant: _outcome(source, module, mutant.code(source), files), have_to_be)
+    fates = shared(lambda mutant: _outcome(source, module, mutant.code(source), checks), have_to_be)
     for mutant, fate in zip(have_to_be, fates, strict=True):
         found.seconds += fate.seconds
         found.noticed += not fate.survives
@@ -79,45 +79,40 @@ def score(source: Source, module: str) -> Score:
     return found
 
 
-def _outcome(source: Source, module: str, code: CodeType, files: Sequence[str]) -> Fate:
+def _outcome(source: Source, module: str, code: CodeType, checks: Sequence[str]) -> Fate:
     started = time.perf_counter()
-    answer = isolated(lambda: _failing_test(source, module, code, files))
+    answer = isolated(lambda: _failing_test(source, module, code, checks))
     by = answer
     if isinstance(answer, Ended):
         by = "time" if answer.signal == "SIGALRM" else "the end of the process"
-    return Fate(by, len(files), time.perf_counter() - started)
+    return Fate(by, len(checks), time.perf_counter() - started)
 
 
-def _failing_test(source: Source, module: str, code: CodeType, files: Sequence[str]) -> str:
+def _failing_test(source: Source, module: str, code: CodeType, checks: Sequence[str]) -> str:
     """Return which check fails with another module in the place of one; nothing where all pass."""
     allow_seconds(_SECONDS)
     # Else the module that this process has imported already would be tried.
     forget(import_module(source.package))
     with finding(Finder(source.package, source, {module: code})):
-        if not files[0].endswith(".py"):
-            return _failing_case(files)
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        arguments = ["-x", "-q", "-p", "no:cacheprovider", *(str(_TESTS / file) for file in files)]
-        ended = pytest.main(arguments)
-    return "" if ended == pytest.ExitCode.OK else str(ended)
+        tests = [str(_TESTS / name) for name in checks if name.endswith(".py")]
+        ended = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
+        if ended != pytest.ExitCode.OK:
+            return str(ended)
+        topics = [name for name in checks if not name.endswith(".py")]
+        return _failing_case(topics) if topics else ""
 
 
 def _failing_case(topics: Sequence[str]) -> str:
     """Return the first case of some topics that does not hold on NumPy; the suite is imported here."""
     import steps_backends
-
-    try:
-        from steps_conformance.case import load_cases
-
-        cases = load_cases()
-    except Exception as error:  # noqa: BLE001  # A module that cannot be imported is noticed by that.
-        return repr(error)
+    from steps_conformance.case import load_cases
     from steps_conformance.execution import execute
     from steps_conformance.outcomes import FAILURES
     from steps_conformance.targets.steps_core import target
 
     backend = steps_backends.get("numpy")
-    of_topics = [case for case in cases.values() if case.topic in topics]
+    of_topics = [case for case in load_cases().values() if case.topic in topics]
     failing = (case.id for case in of_topics if execute(case, backend, target).outcome in FAILURES)
     return next(failing, "")
 

@@ -104,7 +104,6 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
     return BlockFunction(run, (), source)
 
 
-@cache
 def square_sum() -> Callable[[Any], float]:
     """Return what adds up the squares of a contiguous array of float32 of one axis.
 
@@ -130,7 +129,19 @@ def loop(x):
 
 
 def _loop_of(source: str) -> Callable[..., Any]:
-    """Return the loop of a module's text, whose first run says that it may have to be compiled."""
+    """Return the loop of a module's text, made once; both threads of a pass may be the first to need it."""
+    with _making:
+        if source not in _made:
+            _made[source] = _announcing_loop(source)
+        return _made[source]
+
+
+_making = Lock()
+_made: dict[str, Callable[..., Any]] = {}
+
+
+def _announcing_loop(source: str) -> Callable[..., Any]:
+    """Return the loop of a text, whose first run says that it may have to be compiled."""
     loop = _module_of(source).loop
     is_ready = False
 
@@ -155,17 +166,8 @@ def _say_on_terminal(text: str, *, continues: bool = False) -> None:
         sys.stderr.flush()
 
 
-# Both threads of a pass may be the first to need a loop.
-_making = Lock()
-
-
 def _module_of(source: str) -> Any:
     """Return the module of a text, from a file, because numba keeps machine code beside files only."""
-    with _making:
-        return _made_module(source)
-
-
-def _made_module(source: str) -> Any:
     name = f"steps_core_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     file = _cache_folder() / f"{name}.py"
     if not file.is_file() or file.read_text() != source:

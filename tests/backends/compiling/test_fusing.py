@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from steps_backends.compiling.kernels import (
 )
 from steps_backends.compiling.numba_source import fused_function, loop_source
 from steps_backends.compiling.numpy_source import block_function
-from steps_backends.compiling.numpy_sums import SquareSummer
+from steps_backends.compiling.numpy_sums import FUSED, SquareSummer
 from steps_backends.compiling.passes import stages
 from steps_backends.compiling.tracing import INPUT, TracedArray, TracingError
 
@@ -153,7 +155,7 @@ def test_a_missing_numba_is_told_once(monkeypatch: Any, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
-@pytest.mark.parametrize("size", [0, 1, 255, 256, 1000])
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 1000, FUSED + 3])
 def test_sums_of_squares_are_right_at_any_size_of_number(dtype: str, size: int) -> None:
     """In every range, and mixed; NaN and infinity as in the plain sums."""
     xp = namespace_of(np.ones(1))
@@ -168,9 +170,21 @@ def test_sums_of_squares_are_right_at_any_size_of_number(dtype: str, size: int) 
         value, expected = (norms.plain_norm(xp, each) for each in (norm, exact))
         assert abs(value - expected) <= 4 * np.spacing(expected)
     for bad in (np.nan, np.inf):
-        array = np.full(300, bad, dtype)
+        array = np.full(max(size, 300), bad, dtype)
         total = summer.total([summer.of_block(array)], array.real.dtype)
         assert str(norms.scaled_norm(xp, norms.SquareSums(*total)).root) == str(bad)
+
+
+def test_both_threads_of_a_pass_may_be_the_first_to_need_a_loop(monkeypatch: Any, tmp_path: Path) -> None:
+    """It is written once, and each gets it whole."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(numba_source, "_cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(numba_source, "_made", {})
+    array = np.full(100, 2.0, "float32")
+    with ThreadPoolExecutor(8) as threads:
+        sums = threads.map(lambda _: numba_source.square_sum()(array), range(8))
+    assert list(sums) == [400.0] * 8
+    assert len(list(tmp_path.glob("*.py"))) == 1
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (1, 2), (0, 2), (0, 1, 2)])

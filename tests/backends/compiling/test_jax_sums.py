@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from comparing import assert_same_trees, assert_within_ulps
 from steps_backends import compile as compiled
+from steps_backends.compiling.jax_sums import JaxReductions
 
 from steps_core import AdamStep, ChainedStep, GradientClippingStep, MonitorStep, Step
 
@@ -62,6 +63,18 @@ def test_clipping_agrees_with_the_plain_step(variant: str) -> None:
     actual, expected = compiled(step)(gradients, weights), step(gradients, weights)
     for one, other in zip(actual.gradients, expected.gradients, strict=True):
         assert_within_ulps(np.asarray(one), np.asarray(other), 4)
+
+
+@pytest.mark.parametrize(("scale", "are_exact_needed"), [(1.0, False), (0.0, False), (1e-30, True)])
+def test_a_leaf_of_zeros_does_not_take_the_slow_sums(
+    monkeypatch: Any, scale: float, are_exact_needed: bool
+) -> None:
+    """Dead units are frequent; a leaf whose squares vanish looks the same, and has to be told from them."""
+    nothing = jax.numpy.float32("nan")
+    monkeypatch.setattr(JaxReductions, "_exact", lambda self, asked: (nothing,) * 3)
+    gradients = [jax.numpy.asarray(RANDOM), jax.numpy.asarray(RANDOM * np.float32(scale))]
+    clipped = compiled(GradientClippingStep(variant="per-layer"))(gradients).gradients
+    assert bool(jax.numpy.isnan(clipped[0]).any()) == are_exact_needed
 
 
 def test_leaves_within_the_norm_keep_their_bits() -> None:
