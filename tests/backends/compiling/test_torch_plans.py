@@ -269,3 +269,15 @@ def test_the_cpu_is_compiled_for_where_that_is_all_there_is(
     assert torch_runner.is_for_compiler(leaves)
     monkeypatch.setenv(torch_runner.EXECUTOR, "blocks")
     assert not torch_runner.is_for_compiler(leaves)
+
+
+def test_a_large_state_starts_in_memory_that_numpy_has_asked_large_pages_for() -> None:
+    """With the numbers, dtypes and shapes of the step's own; small leaves stay where they are."""
+    step = AdamStep()
+    weights = {"large": torch.ones(1 << 10, 1 << 10), "small": torch.ones(8)}
+    plain, state = step.init(weights), compiled(step).init(weights)
+    for moment in ("first_moment", "second_moment"):
+        for name, leaf in plain[moment].items():
+            assert state[moment][name].dtype == leaf.dtype and torch.equal(state[moment][name], leaf)
+        in_numpy = {name: not leaf.untyped_storage().resizable() for name, leaf in state[moment].items()}
+        assert in_numpy == {"large": True, "small": False}
