@@ -2,34 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from .packages import module_of
 from .packing import parts_of
 from .tracing import TracingError
 
-Sums = tuple[Any, Any, Any]
+Axes = tuple[int, ...]
+Sums = tuple[Any, ...]  # big, middle and small
 
 # Below so many elements a conditional takes longer than all three sums.
 _FEW = 1024
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Sums that a step asks for.
-
-    Attributes:
-        size: how many elements are added up, or more.
-        plain: returns the plain sums of squares.
-        by_range: returns the sums by range.
-        largest: returns the largest magnitudes.
-    """
-
-    size: int
-    plain: Callable[[], Any]
-    by_range: Callable[[], Sums]
-    largest: Callable[[], Any]
 
 
 class JaxReductions:
@@ -55,24 +38,33 @@ class JaxReductions:
         """Return the context in which steps ask this."""
         return self._namespaces.answering_on_jax(self)  # type: ignore[no-any-return]
 
-    def square_sums(self, arrays: Sequence[Any], axes: Sequence[tuple[int, ...]]) -> list[Sums]:
+    def square_sums(self, arrays: Sequence[Any], axes: Sequence[Axes]) -> list[Sums]:
         """Return the sums of squares by range of each array, over its own axes."""
-        asked = [self._asked(x, own) for x, own in zip(arrays, axes, strict=True)]
-        # Without axes there is nothing to add, and a conditional would part what is element by element.
-        added = [number for number, own in enumerate(axes) if own and asked[number].size]
-        found = dict(zip(added, self._chosen([asked[number] for number in added]), strict=True))
-        return [found[n] if n in found else self._exact(one) for n, one in enumerate(asked)]
-
-    def _asked(self, x: Any, axes: tuple[int, ...]) -> _Asked:
         import jax
 
         xp = jax.numpy
-        return _Asked(
-            x.size,
-            plain=lambda: self._sums.sum_over(xp, self._norms.squared_magnitude(xp, x), axes),
-            by_range=lambda: tuple(self._norms.square_sums(xp, x, axes)),
-            largest=lambda: xp.max(xp.abs(x), axis=axes, keepdims=True),
-        )
+        asked = list(zip(arrays, axes, strict=True))
+        # Without axes there is nothing to add, and a conditional would part what is element by element.
+        added = [number for number, (x, own) in enumerate(asked) if own and x.size]
+        if self._goes_by_range(arrays):
+            added = []
+        of_added = [asked[number] for number in added]
+
+        def plain() -> list[Any]:
+            return [self._sums.sum_over(xp, self._norms.squared_magnitude(xp, x), own) for x, own in of_added]
+
+        def largest() -> list[Any]:
+            return _by_form(lambda x, own: xp.max(xp.abs(x), axis=own, keepdims=True), of_added)
+
+        def by_range() -> list[Sums]:
+            return _by_form(lambda x, own: tuple(self._norms.square_sums(xp, x, own)), of_added)
+
+        found = dict(zip(added, self._chosen(arrays, plain, largest, by_range) if added else (), strict=True))
+        with self._namespaces.answering_on_jax(None):
+            return [
+                found[number] if number in found else tuple(self._norms.square_sums(xp, x, own))
+                for number, (x, own) in enumerate(asked)
+            ]
 
     def joint_square_sums(self, arrays: Iterable[Any]) -> Sums:
         """Return the sums of squares by range of all elements of all arrays."""
@@ -80,57 +72,67 @@ class JaxReductions:
 
         xp = jax.numpy
         leaves = list(arrays)
-        size = sum(leaf.size for leaf in leaves)
-        if not self._goes_by_range(size):
+        if not self._goes_by_range(leaves):
             # A sum for each of many small leaves takes long, and minutes to compile.
             leaves = [part.joined(leaves) for part in parts_of(leaves)]
 
-        def by_range() -> Sums:
-            return tuple(self._norms.joint_square_sums(xp, leaves))
-
-        def plain() -> Any:
+        def plain() -> list[Any]:
             sums = [self._sums.sum_of_all(xp, self._norms.squared_magnitude(xp, leaf)) for leaf in leaves]
-            return sums[0] if len(sums) == 1 else self._sums.sum_of_all(xp, xp.stack(sums))
+            return [sums[0] if len(sums) == 1 else self._sums.sum_of_all(xp, xp.stack(sums))]
 
-        def largest() -> Any:
-            return xp.max(xp.stack([xp.max(xp.abs(leaf)) for leaf in leaves if leaf.size]))
+        def largest() -> list[Any]:
+            return [xp.max(xp.stack([xp.max(xp.abs(leaf)) for leaf in leaves if leaf.size]))]
 
-        return self._chosen([_Asked(size, plain, by_range, largest)])[0]
+        def by_range() -> list[Sums]:
+            return [tuple(self._norms.joint_square_sums(xp, leaves))]
 
-    def _goes_by_range(self, size: int) -> bool:
-        return self._are_sharded or size < _FEW
+        return self._chosen(leaves, plain, largest, by_range)[0]
 
-    def _chosen(self, asked: Sequence[_Asked]) -> list[Sums]:
-        """Return plain sums of squares as middle ones where all of them are exact, else all sums by range."""
+    def _goes_by_range(self, arrays: Sequence[Any]) -> bool:
+        return self._are_sharded or sum(x.size for x in arrays) < _FEW
+
+    def _chosen(
+        self,
+        arrays: Sequence[Any],
+        plain: Callable[[], list[Any]],
+        largest: Callable[[], list[Any]],
+        by_range: Callable[[], list[Sums]],
+    ) -> list[Sums]:
+        """Return plain sums of squares as middle ones where all of them are exact, else all sums by range.
+
+        Args:
+            arrays: what is added up.
+            plain: returns the plain sums.
+            largest: returns the largest magnitude of what goes into each of them.
+            by_range: returns the sums by range.
+        """
         import jax
 
         xp = jax.numpy
-        if self._goes_by_range(sum(one.size for one in asked)):
-            return [self._exact(one) for one in asked]
-        sums = [one.plain() for one in asked]
-        are_middle = [self._are_middle(one, of_one) for one, of_one in zip(asked, sums, strict=True)]
+
+        def exact() -> list[Sums]:
+            with self._namespaces.answering_on_jax(None):
+                return by_range()
+
+        if self._goes_by_range(arrays):
+            return exact()
+        sums = plain()
+        most = sum(x.size for x in arrays)
+        are_middle = [self._are_middle(of_one, most) for of_one in sums]
 
         def as_middle() -> list[Sums]:
             return [(xp.zeros_like(of_one), of_one, xp.zeros_like(of_one)) for of_one in sums]
 
-        def exact() -> list[Sums]:
-            return [self._exact(one) for one in asked]
-
         def looking_for_zeros() -> list[Sums]:
-            are_right = [
-                is_middle | (one.largest() == 0) for one, is_middle in zip(asked, are_middle, strict=True)
-            ]
-            return jax.lax.cond(_all(xp, are_right), as_middle, exact)  # type: ignore[no-any-return]
+            right = [is_middle | (top == 0) for is_middle, top in zip(are_middle, largest(), strict=True)]
+            return jax.lax.cond(_all(xp, right), as_middle, exact)  # type: ignore[no-any-return]
 
         return jax.lax.cond(_all(xp, are_middle), as_middle, looking_for_zeros)  # type: ignore[no-any-return]
 
-    def _are_middle(self, asked: _Asked, sums: Any) -> Any:
+    def _are_middle(self, sums: Any, most: int) -> Any:
+        """Return which sums of so many squares at most lie in the middle range."""
         form = self._formats.format_of(sums)
-        return (sums >= asked.size * form.small_below**2) & (sums <= form.big_above**2)
-
-    def _exact(self, asked: _Asked) -> Sums:
-        with self._namespaces.answering_on_jax(None):
-            return asked.by_range()
+        return (sums >= most * form.small_below**2) & (sums <= form.big_above**2)
 
     def evaluated(self, function: Callable[[Any], Any], count: Any) -> Any:
         """Return the result of a function of the count, which JAX traces."""
@@ -153,3 +155,22 @@ def _all(xp: Any, conditions: Sequence[Any]) -> Any:
     """Return whether all elements of all arrays are true."""
     flat = [condition.reshape(-1) for condition in conditions]
     return (flat[0] if len(flat) == 1 else xp.concatenate(flat)).all()
+
+
+def _by_form(function: Callable[[Any, Axes], Any], asked: Sequence[tuple[Any, Axes]]) -> list[Any]:
+    """Return a function of each array and its axes, computed once for all arrays of one form.
+
+    That copies them. It is for branches that are seldom run, and else would take long to compile.
+    """
+    import jax
+
+    forms: dict[Any, list[int]] = {}
+    for number, (x, axes) in enumerate(asked):
+        forms.setdefault((x.shape, str(x.dtype), axes), []).append(number)
+    found: dict[int, Any] = {}
+    for (_, _, axes), numbers in forms.items():
+        stacked = jax.numpy.stack([asked[number][0] for number in numbers])
+        made = function(stacked, tuple(axis + 1 for axis in axes))
+        for place, number in enumerate(numbers):
+            found[number] = jax.tree.map(lambda part, place=place: part[place], made)
+    return [found[number] for number in range(len(asked))]

@@ -47,7 +47,7 @@ def _is_large(tensor: Any) -> bool:
 
     if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.requires_grad:
         return False
-    return tensor.is_contiguous() and tensor.nbytes >= _LARGE
+    return bool(tensor.is_contiguous()) and tensor.nbytes >= _LARGE
 
 
 def _copied(tensor: Any) -> Any:

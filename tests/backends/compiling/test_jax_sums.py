@@ -70,9 +70,15 @@ def test_a_leaf_of_zeros_does_not_take_the_slow_sums(
     monkeypatch: Any, scale: float, are_exact_needed: bool
 ) -> None:
     """Dead units are frequent; a leaf whose squares vanish looks the same, and has to be told from them."""
-    exact = JaxReductions._exact
-    spoilt = lambda self, asked: tuple(part * float("nan") for part in exact(self, asked))  # noqa: E731
-    monkeypatch.setattr(JaxReductions, "_exact", spoilt)
+    chosen = JaxReductions._chosen
+
+    def spoilt(self: Any, arrays: Any, plain: Any, largest: Any, by_range: Any) -> Any:
+        def bad() -> Any:
+            return jax.tree.map(lambda part: part * float("nan"), by_range())
+
+        return chosen(self, arrays, plain, largest, bad)
+
+    monkeypatch.setattr(JaxReductions, "_chosen", spoilt)
     gradients = [jax.numpy.asarray(RANDOM), jax.numpy.asarray(RANDOM * np.float32(scale))]
     clipped = compiled(GradientClippingStep(variant="per-layer"))(gradients).gradients
     assert bool(jax.numpy.isnan(clipped[0]).any()) == are_exact_needed
