@@ -167,9 +167,9 @@ def recorder_of(xp: Namespace) -> Any:
 
     Such a namespace has a ``recorder``, and JAX's has one within `answering_on_jax`. Its methods:
 
-    - ``square_sums(arrays, axes)``, of each array over its own axes, and ``joint_square_sums(arrays)``: the
-      named reductions, which whoever runs the record may compute in another form that meets the same
-      requirements;
+    - ``of_square_sums(arrays, axes, function)``, a function of the sums of each array over its own axes, and
+      ``joint_square_sums(arrays)``: the named reductions, which whoever runs the record may compute in
+      another form that meets the same requirements;
     - ``evaluated(function, count)``: the 0-d float32 result of a function of the count, called at each run;
     - ``seen_by_users(leaf)``: what a function of the user, such as a mask, gets in place of a leaf;
     - ``stop()``: is told that the step stops in the debugger here at each call;

@@ -52,24 +52,31 @@ def safe_sqrt(xp: Namespace, x: Array) -> Array:
     return xp.where(is_zero, 0.0, xp.sqrt(xp.where(is_zero, 1.0, x)))
 
 
-def unit_norms(xp: Namespace, arrays: Sequence[Array], axes: Sequence[tuple[int, ...]]) -> list[ScaledNorm]:
-    """Return the norms over each array's own axes, which stay with length 1.
+def of_unit_norms(
+    xp: Namespace,
+    arrays: Sequence[Array],
+    axes: Sequence[tuple[int, ...]],
+    function: Callable[[list[ScaledNorm]], Any],
+) -> Any:
+    """Return a function of the norms over each array's own axes, which stay with length 1.
 
-    Whoever compiles a step is asked for all of them at once, and may take them together.
+    Whoever compiles a step is asked for all norms at once, and knows what small arrays are made of them.
     """
+
+    def of_sums(sums: Sequence[Sequence[Array]]) -> Any:
+        return function([scaled_norm(xp, SquareSums(*of_array)) for of_array in sums])
+
     recorder = recorder_of(xp)
-    if recorder is None:
-        sums = [square_sums(xp, x, own) for x, own in zip(arrays, axes, strict=True)]
-    else:
-        sums = [SquareSums(*of_array) for of_array in recorder.square_sums(arrays, axes)]
-    return [scaled_norm(xp, of_array) for of_array in sums]
+    if recorder is not None:
+        return recorder.of_square_sums(arrays, axes, of_sums)
+    return of_sums([square_sums(xp, x, own) for x, own in zip(arrays, axes, strict=True)])
 
 
 def square_sums(xp: Namespace, x: Array, axes: tuple[int, ...]) -> SquareSums:
     """Return the sums over these axes, which stay with length 1."""
     recorder = recorder_of(xp)
     if recorder is not None:
-        return SquareSums(*recorder.square_sums([x], [axes])[0])
+        return SquareSums(*recorder.of_square_sums([x], [axes], list)[0])
     if is_sharded(x):
         return SquareSums(*summed_axes(x, axes, lambda part, over: square_sums(xp, part, over)))
     return _summed(xp, x, lambda squares: sum_over(xp, squares, axes))

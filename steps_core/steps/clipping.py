@@ -10,8 +10,8 @@ from ..call import Call, Scalar, Values, cast_for, per_kind
 from ..contract import Step
 from ..namespaces import Array, Namespace
 from ..numerics.formats import constant, format_of
-from ..numerics.limits import apply_limit, at_least, in_format, limit_norm
-from ..numerics.norms import scaled_norm, square_sums, unit_norms
+from ..numerics.limits import Limit, apply_limit, at_least, in_format, limit_norm
+from ..numerics.norms import ScaledNorm, of_unit_norms, scaled_norm, square_sums
 from ..numerics.units import unit_axes_of
 from ..placing import moved
 from ..state import State, StateView
@@ -122,16 +122,24 @@ class GradientClippingStep(Step):
         leaves = {index: leaf for index, leaf in enumerate(gradients) if leaf is not None}
         axes = [self._axes_of_unit(call, index, leaf) for index, leaf in leaves.items()]
         weights = [call.weight(index) for index in leaves] if self.needs_weights else []
-        norms = unit_norms(xp, [*leaves.values(), *weights], axes + axes[: len(weights)])
-        clipped: Values = [None] * len(gradients)
-        for number, (index, leaf) in enumerate(leaves.items()):
-            reference = None
-            if weights:
-                epsilon = cast_for(xp, self.epsilon, leaf)
-                reference = at_least(xp, norms[len(leaves) + number], epsilon)
-            limit = limit_norm(xp, norms[number], cast_for(xp, self.threshold, leaf), reference)
-            clipped[index] = apply_limit(xp, leaf, limit)
-        return clipped
+
+        def limits(norms: list[ScaledNorm]) -> list[Limit]:
+            references = norms[len(leaves) :] if weights else [None] * len(leaves)
+            found = []
+            for leaf, norm, reference in zip(leaves.values(), norms, references, strict=False):
+                floor, threshold = cast_for(xp, self.epsilon, leaf), cast_for(xp, self.threshold, leaf)
+                least = None if reference is None else at_least(xp, reference, floor)
+                found.append(limit_norm(xp, norm, threshold, least))
+            return found
+
+        arrays = [*leaves.values(), *weights]
+        limit_of = dict(
+            zip(leaves, of_unit_norms(xp, arrays, axes + axes[: len(weights)], limits), strict=True)
+        )
+        return [
+            None if leaf is None else apply_limit(xp, leaf, limit_of[index])
+            for index, leaf in enumerate(gradients)
+        ]
 
     def _axes_of_unit(self, call: Call, index: int, leaf: Array) -> tuple[int, ...]:
         if self.needs_weights:

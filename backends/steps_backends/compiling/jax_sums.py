@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from .packages import module_of
-from .packing import parts_of
+from .packing import LARGE, parts_of
 from .tracing import TracingError
 
 Axes = tuple[int, ...]
@@ -38,33 +38,32 @@ class JaxReductions:
         """Return the context in which steps ask this."""
         return self._namespaces.answering_on_jax(self)  # type: ignore[no-any-return]
 
-    def square_sums(self, arrays: Sequence[Any], axes: Sequence[Axes]) -> list[Sums]:
-        """Return the sums of squares by range of each array, over its own axes."""
+    def of_square_sums(
+        self, arrays: Sequence[Any], axes: Sequence[Axes], function: Callable[[list[Sums]], Any]
+    ) -> Any:
+        """Return a function of the sums of squares by range of each array, over its own axes."""
         import jax
 
         xp = jax.numpy
         asked = list(zip(arrays, axes, strict=True))
+
+        def plain_of(x: Any, own: Axes) -> Any:
+            return self._sums.sum_over(xp, self._norms.squared_magnitude(xp, x), own)
+
+        def by_range_of(x: Any, own: Axes) -> Sums:
+            return tuple(self._norms.square_sums(xp, x, own))
+
         # Without axes there is nothing to add, and a conditional would part what is element by element.
-        added = [number for number, (x, own) in enumerate(asked) if own and x.size]
-        if self._goes_by_range(arrays):
-            added = []
-        of_added = [asked[number] for number in added]
-
-        def plain() -> list[Any]:
-            return [self._sums.sum_over(xp, self._norms.squared_magnitude(xp, x), own) for x, own in of_added]
-
-        def largest() -> list[Any]:
-            return _by_form(lambda x, own: xp.max(xp.abs(x), axis=own, keepdims=True), of_added)
-
-        def by_range() -> list[Sums]:
-            return _by_form(lambda x, own: tuple(self._norms.square_sums(xp, x, own)), of_added)
-
-        found = dict(zip(added, self._chosen(arrays, plain, largest, by_range) if added else (), strict=True))
-        with self._namespaces.answering_on_jax(None):
-            return [
-                found[number] if number in found else tuple(self._norms.square_sums(xp, x, own))
-                for number, (x, own) in enumerate(asked)
-            ]
+        if self._goes_by_range(arrays) or not any(axes):
+            with self._namespaces.answering_on_jax(None):
+                return function([by_range_of(*one) for one in asked])
+        return self._chosen(
+            arrays,
+            plain=lambda: _small_by_form(plain_of, asked),
+            largest=lambda: _by_form(lambda x, own: xp.max(xp.abs(x), own, keepdims=True, initial=0), asked),
+            by_range=lambda: _by_form(by_range_of, asked),
+            function=function,
+        )
 
     def joint_square_sums(self, arrays: Iterable[Any]) -> Sums:
         """Return the sums of squares by range of all elements of all arrays."""
@@ -72,21 +71,23 @@ class JaxReductions:
 
         xp = jax.numpy
         leaves = list(arrays)
-        if not self._goes_by_range(leaves):
-            # A sum for each of many small leaves takes long, and minutes to compile.
-            leaves = [part.joined(leaves) for part in parts_of(leaves)]
+        if self._goes_by_range(leaves):
+            with self._namespaces.answering_on_jax(None):
+                return tuple(self._norms.joint_square_sums(xp, leaves))
+        # A sum for each of many small leaves takes long, and minutes to compile.
+        leaves = [part.joined(leaves) for part in parts_of(leaves)]
 
         def plain() -> list[Any]:
             sums = [self._sums.sum_of_all(xp, self._norms.squared_magnitude(xp, leaf)) for leaf in leaves]
             return [sums[0] if len(sums) == 1 else self._sums.sum_of_all(xp, xp.stack(sums))]
 
-        def largest() -> list[Any]:
-            return [xp.max(xp.stack([xp.max(xp.abs(leaf)) for leaf in leaves if leaf.size]))]
-
-        def by_range() -> list[Sums]:
-            return [tuple(self._norms.joint_square_sums(xp, leaves))]
-
-        return self._chosen(leaves, plain, largest, by_range)[0]
+        return self._chosen(  # type: ignore[no-any-return]
+            leaves,
+            plain,
+            largest=lambda: [xp.max(xp.stack([xp.max(xp.abs(leaf)) for leaf in leaves if leaf.size]))],
+            by_range=lambda: [tuple(self._norms.joint_square_sums(xp, leaves))],
+            function=lambda sums: sums[0],
+        )
 
     def _goes_by_range(self, arrays: Sequence[Any]) -> bool:
         return self._are_sharded or sum(x.size for x in arrays) < _FEW
@@ -97,42 +98,47 @@ class JaxReductions:
         plain: Callable[[], list[Any]],
         largest: Callable[[], list[Any]],
         by_range: Callable[[], list[Sums]],
-    ) -> list[Sums]:
-        """Return plain sums of squares as middle ones where all of them are exact, else all sums by range.
+        function: Callable[[list[Sums]], Any],
+    ) -> Any:
+        """Return a function of plain sums as middle ones where all of them are exact, else of sums by range.
 
         Args:
             arrays: what is added up.
-            plain: returns the plain sums.
+            plain: returns the plain sums of squares.
             largest: returns the largest magnitude of what goes into each of them.
             by_range: returns the sums by range.
+            function: of the sums; in a branch, as XLA would else copy it into the loop of each leaf.
         """
         import jax
 
         xp = jax.numpy
-
-        def exact() -> list[Sums]:
-            with self._namespaces.answering_on_jax(None):
-                return by_range()
-
-        if self._goes_by_range(arrays):
-            return exact()
         sums = plain()
         most = sum(x.size for x in arrays)
-        are_middle = [self._are_middle(of_one, most) for of_one in sums]
+        are_middle = self._are_middle(sums, most)
 
-        def as_middle() -> list[Sums]:
-            return [(xp.zeros_like(of_one), of_one, xp.zeros_like(of_one)) for of_one in sums]
+        def are_middle_or_zeros() -> Any:
+            return (are_middle | (_flat(xp, largest()) == 0)).all()
 
-        def looking_for_zeros() -> list[Sums]:
-            right = [is_middle | (top == 0) for is_middle, top in zip(are_middle, largest(), strict=True)]
-            return jax.lax.cond(_all(xp, right), as_middle, exact)  # type: ignore[no-any-return]
+        def of_plain() -> Any:
+            return function([(xp.zeros_like(of_one), of_one, xp.zeros_like(of_one)) for of_one in sums])
 
-        return jax.lax.cond(_all(xp, are_middle), as_middle, looking_for_zeros)  # type: ignore[no-any-return]
+        def of_exact() -> Any:
+            with self._namespaces.answering_on_jax(None):
+                return function(by_range())
 
-    def _are_middle(self, sums: Any, most: int) -> Any:
-        """Return which sums of so many squares at most lie in the middle range."""
-        form = self._formats.format_of(sums)
-        return (sums >= most * form.small_below**2) & (sums <= form.big_above**2)
+        are_all_middle = are_middle.all()
+        are_exact = jax.lax.cond(are_all_middle, lambda: are_all_middle, are_middle_or_zeros)
+        return jax.lax.cond(are_exact, of_plain, of_exact)
+
+    def _are_middle(self, sums: list[Any], most: int) -> Any:
+        """Return which of all these sums, of so many squares at most, lie in the middle range."""
+        forms = {self._formats.format_of(of_one) for of_one in sums}
+        lowest = max(most * form.small_below**2 for form in forms)
+        highest = min(form.big_above**2 for form in forms)
+        import jax
+
+        flat = _flat(jax.numpy, sums)
+        return (flat >= lowest) & (flat <= highest)
 
     def evaluated(self, function: Callable[[Any], Any], count: Any) -> Any:
         """Return the result of a function of the count, which JAX traces."""
@@ -151,16 +157,23 @@ class JaxReductions:
         raise TracingError(reason, is_refusal=True)
 
 
-def _all(xp: Any, conditions: Sequence[Any]) -> Any:
-    """Return whether all elements of all arrays are true."""
-    flat = [condition.reshape(-1) for condition in conditions]
-    return (flat[0] if len(flat) == 1 else xp.concatenate(flat)).all()
+def _flat(xp: Any, arrays: Sequence[Any]) -> Any:
+    """Return all elements of small arrays in one."""
+    flat = [x.reshape(-1) for x in arrays]
+    return flat[0] if len(flat) == 1 else xp.concatenate(flat)
+
+
+def _small_by_form(function: Callable[[Any, Axes], Any], asked: Sequence[tuple[Any, Axes]]) -> list[Any]:
+    """Return a function of each array and its axes, of small arrays of one form together."""
+    small = [number for number, (x, _) in enumerate(asked) if x.size < LARGE]
+    found = dict(zip(small, _by_form(function, [asked[number] for number in small]), strict=True))
+    return [found[number] if number in found else function(*one) for number, one in enumerate(asked)]
 
 
 def _by_form(function: Callable[[Any, Axes], Any], asked: Sequence[tuple[Any, Axes]]) -> list[Any]:
     """Return a function of each array and its axes, computed once for all arrays of one form.
 
-    That copies them. It is for branches that are seldom run, and else would take long to compile.
+    That copies them: it is for small arrays, and for branches that are seldom run and else compile for long.
     """
     import jax
 

@@ -1,6 +1,6 @@
 """The array-API functions that steps use, on arrays that record: what a step sees instead of a library."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -36,12 +36,15 @@ _DTYPES = ("bool", "int32", "int64", "float16", "float32", "float64", "complex64
 class Recorder:
     """What keeps whole things: the named reductions, and functions that must be called at each run."""
 
-    def square_sums(
-        self, arrays: Iterable[TracedArray], axes: Iterable[tuple[int, ...]]
-    ) -> list[tuple[TracedArray, ...]]:
-        """Return the sums of squares by range of each array, over its own axes."""
+    def of_square_sums(
+        self,
+        arrays: Iterable[TracedArray],
+        axes: Iterable[tuple[int, ...]],
+        function: Callable[[list[Any]], Any],
+    ) -> Any:
+        """Return a function of the sums of squares by range of each array, over its own axes."""
         pairs = zip(arrays, axes, strict=True)
-        return [tracing.square_sums(SQUARE_SUMS, (x,), own) for x, own in pairs]
+        return function([tracing.square_sums(SQUARE_SUMS, (x,), own) for x, own in pairs])
 
     def joint_square_sums(self, arrays: Iterable[TracedArray]) -> tuple[TracedArray, ...]:
         """Return the sums of squares by range of all elements of all arrays."""

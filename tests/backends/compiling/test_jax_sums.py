@@ -72,11 +72,11 @@ def test_a_leaf_of_zeros_does_not_take_the_slow_sums(
     """Dead units are frequent; a leaf whose squares vanish looks the same, and has to be told from them."""
     chosen = JaxReductions._chosen
 
-    def spoilt(self: Any, arrays: Any, plain: Any, largest: Any, by_range: Any) -> Any:
+    def spoilt(self: Any, *arrays: Any, by_range: Any, **options: Any) -> Any:
         def bad() -> Any:
             return jax.tree.map(lambda part: part * float("nan"), by_range())
 
-        return chosen(self, arrays, plain, largest, bad)
+        return chosen(self, *arrays, by_range=bad, **options)
 
     monkeypatch.setattr(JaxReductions, "_chosen", spoilt)
     gradients = [jax.numpy.asarray(RANDOM), jax.numpy.asarray(RANDOM * np.float32(scale))]

@@ -174,15 +174,19 @@ def takes_the_global_norm_leaf_by_leaf(_clip_global, core):
 
 
 @fault(
-    "steps.clipping:unit_norms",
+    "steps.clipping:of_unit_norms",
     breaks=("CLIP-LAYER-001",),
     source="peers.md, 1b: optax clips by the root mean square of a block, under a like name",
 )
-def takes_the_root_mean_square_for_the_norm(unit_norms, core):
-    def wrong(xp, arrays, axes):
+def takes_the_root_mean_square_for_the_norm(of_unit_norms, core):
+    def wrong(xp, arrays, axes, function):
         counts = [math.prod(x.shape[axis] for axis in own) or 1 for x, own in zip(arrays, axes, strict=True)]
-        norms = unit_norms(xp, arrays, axes)
-        return [norm._replace(root=norm.root / count**0.5) for norm, count in zip(norms, counts, strict=True)]
+
+        def of_means(norms):
+            pairs = zip(norms, counts, strict=True)
+            return function([norm._replace(root=norm.root / count**0.5) for norm, count in pairs])
+
+        return of_unit_norms(xp, arrays, axes, of_means)
 
     return wrong
 
@@ -407,14 +411,15 @@ def fails_without_weights_instead_of_refusing(needs_weights, core):
 
 
 @fault(
-    "steps.clipping:unit_norms",
+    "steps.clipping:of_unit_norms",
     breaks=("CLIP-REL-015",),
     source="the norm of the weights is taken in the gradient's dtype",
 )
-def rounds_weights_to_bfloat16(unit_norms, core):
-    def wrong(xp, arrays, axes):
+def rounds_weights_to_bfloat16(of_unit_norms, core):
+    def wrong(xp, arrays, axes, function):
         half = len(arrays) // 2  # The weights follow the gradients.
-        return unit_norms(xp, [*arrays[:half], *map(through_bfloat16, arrays[half:])], axes)
+        rounded = [*arrays[:half], *map(through_bfloat16, arrays[half:])]
+        return of_unit_norms(xp, rounded, axes, function)
 
     return wrong
 
