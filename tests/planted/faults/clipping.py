@@ -37,11 +37,25 @@ def squares_without_scaling_over_the_tree(leaf_square_sums, core):
 
 
 @fault(
-    "steps.clipping:square_sums",
-    breaks=("CLIP-LAYER-004", "CLIP-REL-014", "CLIP-WEIGHT-005"),
+    "numerics.norms:square_sums",
+    breaks=("CLIP-LAYER-004", "CLIP-REL-014"),
     source=f"{PEERS}, shared defects",
 )
 def squares_without_scaling_in_a_leaf(square_sums, core):
+    return plain_square_sums(core)
+
+
+@fault(
+    "steps.clipping:square_sums",
+    breaks=("CLIP-WEIGHT-005",),
+    source=f"{PEERS}, shared defects",
+)
+def squares_complex_elements_without_scaling(square_sums, core):
+    return plain_square_sums(core)
+
+
+def plain_square_sums(core):
+    """Return what adds up squares as they are."""
     norms = core["numerics.norms"]
 
     def wrong(xp, x, axes):
