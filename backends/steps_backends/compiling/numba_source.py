@@ -104,11 +104,11 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
     return BlockFunction(run, (), source)
 
 
-def square_sum() -> Callable[[Any], float]:
-    """Return what adds up the squares of a contiguous array of float32 of one axis.
+def square_sum() -> Callable[[Any, float, float], float]:
+    """Return what adds up the squares of a contiguous array of float32 of one axis, in a number of float64.
 
-    In float64, where each is exact and none is out of range; so they may be added in any order, and as they
-    are multiplied.
+    It takes the array, and the range in which the sum of a block may be added in float32. Other blocks, and
+    what is left, are added in float64, where each square is exact and in range.
     """
     return _loop_of(_SQUARE_SUM)
 
@@ -119,9 +119,20 @@ import numpy as np
 
 
 @numba.njit(nogil=True, fastmath={"reassoc", "contract"}, cache=True)
-def loop(x):
+def loop(x, low, high):
     total = 0.0
-    for i in range(x.size):
+    blocks = x.size // 512
+    for block in range(blocks):
+        part = np.float32(0.0)
+        for i in range(block * 512, block * 512 + 512):
+            part += x[i] * x[i]
+        if low <= part <= high:
+            total += np.float64(part)
+        else:
+            for i in range(block * 512, block * 512 + 512):
+                value = np.float64(x[i])
+                total += value * value
+    for i in range(blocks * 512, x.size):
         value = np.float64(x[i])
         total += value * value
     return total

@@ -44,7 +44,8 @@ class SquareSummer:
         if flat.dtype.kind == "c":
             flat = flat.view(flat.real.dtype)
         if flat.dtype.char == "f" and flat.size >= FUSED and numba_source.has_numba():
-            return self._in_range(float(numba_source.square_sum()(flat)), flat)
+            total = numba_source.square_sum()(flat, *_SAFE["float32"])
+            return self._in_range(float(total), flat)
         low, high = _SAFE_OF[flat.dtype.char]
         whole = flat.size - flat.size % ROW
         total, is_safe = 0.0, True

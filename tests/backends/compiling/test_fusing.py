@@ -182,7 +182,7 @@ def test_both_threads_of_a_pass_may_be_the_first_to_need_a_loop(monkeypatch: Any
     monkeypatch.setattr(numba_source, "_made", {})
     array = np.full(100, 2.0, "float32")
     with ThreadPoolExecutor(8) as threads:
-        sums = threads.map(lambda _: numba_source.square_sum()(array), range(8))
+        sums = threads.map(lambda _: numba_source.square_sum()(array, 1e-9, 1e9), range(8))
     assert list(sums) == [400.0] * 8
     assert len(list(tmp_path.glob("*.py"))) == 1
 
