@@ -1,6 +1,5 @@
-"""Gradients as arrays of each library, and what keeps a clip at work."""
+"""Gradients as arrays of each library, and how they come back after a call that has written to them."""
 
-from collections.abc import Callable
 from typing import Any
 
 
@@ -15,16 +14,25 @@ def arrays_of(library: str, gradients: list[Any], dtype: str) -> list[Any]:
     return [jax.numpy.array(leaf, dtype=dtype) for leaf in gradients]
 
 
-def in_bounds(step: str, donate: tuple[str, ...]) -> Callable[[Any], None]:
-    """Return what is done after each call, so that gradients that come back are clipped again.
+def filled(library: str, leaves: list[Any], originals: list[Any]) -> list[Any]:
+    """Return arrays with the values of originals: in the memory of leaves, but on JAX in new memory.
 
-    Those that were clipped in place have a norm of 1, and a clip that has nothing to do may leave them alone.
+    Gradients that a step has written to would else be smaller from call to call, until squares of them are
+    subnormal and take long; and a clip has nothing to do where the norm is within its bounds.
     """
-    if step != "clip" or "gradients" not in donate:
-        return lambda result: None
+    if library == "jax":
+        import jax
 
-    def raise_norm(result: Any) -> None:
-        leaf = result[0][0]
-        leaf[(0,) * leaf.ndim] = 1.0
+        return jax.block_until_ready([leaf + 0 for leaf in originals])  # type: ignore[no-any-return]
+    for leaf, original in zip(leaves, originals, strict=True):
+        # By NumPy: PyTorch's threads would go on waiting busily, and take a processor from what is timed.
+        _in_numpy(library, leaf)[...] = _in_numpy(library, original)
+    return leaves
 
-    return raise_norm
+
+def _in_numpy(library: str, leaf: Any) -> Any:
+    if library == "numpy":
+        return leaf
+    import torch
+
+    return (leaf.view(torch.int16) if leaf.dtype is torch.bfloat16 else leaf).numpy()

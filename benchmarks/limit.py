@@ -35,7 +35,7 @@ def _squares() -> Any:
 def _sum_of_squares(size: int) -> Candidate:
     import numpy as np
 
-    return partial(_squares(), np.full(size, 1e-3, np.float32))
+    return Candidate(partial(_squares(), np.full(size, 1e-3, np.float32)))
 
 
 def _limit(step: str, size: int) -> Candidate:
@@ -67,10 +67,11 @@ def _limit(step: str, size: int) -> Candidate:
     def call() -> None:
         factor = one
         if step != "adam":
-            factor = min(one, one / max(np.sqrt(squares(gradient)), tiny))
+            # Of the sum's own format the loop would be one of float64.
+            factor = np.float32(min(one, one / max(np.sqrt(squares(gradient)), tiny)))
         if step == "clip":
             scale(gradient, factor)
         else:
             adam(gradient, m, v, factor)
 
-    return call
+    return Candidate(call, lambda: gradient.fill(1e-3))

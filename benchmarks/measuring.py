@@ -6,7 +6,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
-Candidate = Callable[[], object]
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is measured.
+
+    Attributes:
+        call: what is timed.
+        prepare: what is done before each call and not timed: new gradients, where a call writes to them.
+    """
+
+    call: Callable[[], object]
+    prepare: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -35,8 +46,8 @@ def measure(candidates: Mapping[str, Callable[[], Candidate]], rounds: int) -> d
     for name, make in candidates.items():
         made[name] = make()
         first[name] = _milliseconds(made[name], 1)
-        made[name]()
-    repeats = {name: max(1, int(20 / max(_milliseconds(call, 1), 1e-3))) for name, call in made.items()}
+        _milliseconds(made[name], 1)
+    repeats = {name: max(1, int(20 / max(_milliseconds(each, 1), 1e-3))) for name, each in made.items()}
     taken: dict[str, list[float]] = {name: [] for name in made}
     for _ in range(rounds):
         names = list(made)
@@ -47,8 +58,11 @@ def measure(candidates: Mapping[str, Callable[[], Candidate]], rounds: int) -> d
     return {name: Times(first[name], statistics.median(each), min(each)) for name, each in taken.items()}
 
 
-def _milliseconds(call: Candidate, repeats: int) -> float:
-    start = time.perf_counter()
+def _milliseconds(candidate: Candidate, repeats: int) -> float:
+    total = 0.0
     for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats * 1e3
+        candidate.prepare()
+        start = time.perf_counter()
+        candidate.call()
+        total += time.perf_counter() - start
+    return total / repeats * 1e3

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from libraries import arrays_of, in_bounds
+from libraries import arrays_of, filled
 from measuring import Candidate
 from steps_backends import compile as compiled
 from steps_backends.compiling import numba_source
@@ -45,16 +45,18 @@ def candidates(
 
 def _loop(
     step: Any,
+    library: str,
     gradients: list[Any],
     *,
     after: Callable[[Any], Any] = lambda updates: None,
     packs: bool = False,
 ) -> Candidate:
-    """Return a call of a training loop: the state goes from call to call, and donated gradients come back."""
+    """Return a call of a training loop: the state goes from call to call, donated gradients are new ones."""
     donated = "gradients" in getattr(step, "donate", ())
     state = step.init(gradients)
     held = {"gradients": gradients, "state": step.pack(state) if packs else state}
     weights = [leaf + 0 for leaf in gradients] if step.needs_weights else None
+    originals = [leaf + 0 for leaf in gradients] if donated else []
 
     def call() -> None:
         updates, held["state"] = step(held["gradients"], weights, held["state"])
@@ -62,21 +64,23 @@ def _loop(
         if donated:
             held["gradients"] = updates
 
-    return call
+    def prepare() -> None:
+        held["gradients"] = filled(library, held["gradients"], originals)
+
+    return Candidate(call, prepare) if donated else Candidate(call)
 
 
 def _numpy_plain(step: str, gradients: list[Any]) -> Candidate:
-    return _loop(STEPS[step], gradients)
+    return _loop(STEPS[step], "numpy", gradients)
 
 
 def _torch_plain(step: str, gradients: list[Any], dtype: str) -> Candidate:
-    return _loop(STEPS[step], arrays_of("torch", gradients, dtype))
+    return _loop(STEPS[step], "torch", arrays_of("torch", gradients, dtype))
 
 
 def _numpy(step: str, gradients: list[Any], donate: tuple[str, ...], *, fused: bool) -> Candidate:
     arrays = [leaf.copy() for leaf in gradients]
-    call = _loop(compiled(STEPS[step], donate), arrays, after=in_bounds(step, donate))
-    return _choosing(fused, call)
+    return _choosing(fused, _loop(compiled(STEPS[step], donate), "numpy", arrays))
 
 
 def _torch(
@@ -85,24 +89,23 @@ def _torch(
     import torch
 
     tensors = arrays_of("torch", gradients, dtype)
-    after = in_bounds(step, donate)
-    if adds:
-        weights = [torch.zeros_like(leaf) for leaf in tensors]
+    weights = [torch.zeros_like(leaf) for leaf in tensors]
 
-        def after(result: Any) -> None:
+    def after(result: Any) -> None:
+        if adds:
             torch._foreach_add_(weights, result[0])  # As PyTorch's own optimizers do.
 
-    return _choosing(HAS_NUMBA, _loop(compiled(STEPS[step], donate), tensors, after=after))
+    return _choosing(HAS_NUMBA, _loop(compiled(STEPS[step], donate), "torch", tensors, after=after))
 
 
-def _choosing(fused: bool, call: Candidate) -> Candidate:
+def _choosing(fused: bool, candidate: Candidate) -> Candidate:
     """Return a call with numba or without it. Passes ask whether it is there once, when they first run."""
 
     def choosing() -> None:
         numba_source.has_numba = lambda: fused  # type: ignore[assignment]
-        call()
+        candidate.call()
 
-    return choosing
+    return Candidate(choosing, candidate.prepare)
 
 
 def _jax(
@@ -111,4 +114,4 @@ def _jax(
     import jax
 
     arrays = arrays_of("jax", gradients, dtype)
-    return _loop(compiled(STEPS[step], donate), arrays, after=jax.block_until_ready, packs=packs)
+    return _loop(compiled(STEPS[step], donate), "jax", arrays, after=jax.block_until_ready, packs=packs)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from libraries import arrays_of, in_bounds
+from libraries import arrays_of, filled
 from measuring import Candidate
 
 
@@ -33,7 +33,7 @@ def _sklearn(gradients: list[Any]) -> Candidate:
 
     weights = [np.zeros_like(leaf) for leaf in gradients]
     optimizer = AdamOptimizer(weights)
-    return lambda: optimizer.update_params(weights, gradients)
+    return Candidate(lambda: optimizer.update_params(weights, gradients))
 
 
 def _parameters(gradients: list[Any], dtype: str) -> list[Any]:
@@ -51,13 +51,14 @@ def _torch_clip(gradients: list[Any], dtype: str) -> Candidate:
     import torch
 
     weights = _parameters(gradients, dtype)
-    raise_norm = in_bounds("clip", ("gradients",))
+    clip = partial(torch.nn.utils.clip_grad_norm_, weights, 1.0, foreach=True)
+    return Candidate(clip, _filling(weights, gradients, dtype))
 
-    def clip() -> None:
-        torch.nn.utils.clip_grad_norm_(weights, 1.0, foreach=True)
-        raise_norm(([weights[0].grad], None))
 
-    return clip
+def _filling(weights: list[Any], gradients: list[Any], dtype: str) -> Callable[[], object]:
+    """Return what gives weights the gradients that they had before they were clipped in place."""
+    originals = arrays_of("torch", gradients, dtype)
+    return lambda: filled("torch", [weight.grad for weight in weights], originals)
 
 
 def _torch_chain(gradients: list[Any], dtype: str) -> Candidate:
@@ -70,15 +71,14 @@ def _torch_chain(gradients: list[Any], dtype: str) -> Candidate:
         torch.nn.utils.clip_grad_norm_(weights, 1.0, foreach=True)
         adam.step()
 
-    return chain
+    return Candidate(chain, _filling(weights, gradients, dtype))
 
 
 def _torch_optimizer(name: str, options: dict[str, Any], gradients: list[Any], dtype: str) -> Candidate:
     import torch
 
     optimizer = getattr(torch.optim, name)(_parameters(gradients, dtype), lr=1e-3, **options)
-    step: Candidate = optimizer.step
-    return step
+    return Candidate(optimizer.step)
 
 
 _TORCH: dict[str, dict[str, Callable[[list[Any], str], Candidate]]] = {
@@ -124,7 +124,12 @@ def _optax(step: str, gradients: list[Any], dtype: str, donate: tuple[int, ...])
         if 0 in donate:
             held["gradients"] = updates
 
-    return call
+    originals = [leaf + 0 for leaf in arrays]
+
+    def prepare() -> None:
+        held["gradients"] = filled("jax", held["gradients"], originals)
+
+    return Candidate(call, prepare) if 0 in donate else Candidate(call)
 
 
 def _jax_sum(gradients: list[Any], dtype: str) -> Candidate:
@@ -132,7 +137,7 @@ def _jax_sum(gradients: list[Any], dtype: str) -> Candidate:
 
     arrays = arrays_of("jax", gradients, dtype)
     total = jax.jit(lambda leaves: sum(jax.numpy.sum(leaf * leaf) for leaf in leaves))
-    return lambda: jax.block_until_ready(total(arrays))
+    return Candidate(lambda: jax.block_until_ready(total(arrays)))
 
 
 _KERAS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -152,4 +157,4 @@ def _keras(step: str, gradients: list[Any]) -> Candidate:
     variables = [keras.Variable(torch.zeros_like(leaf)) for leaf in tensors]
     optimizer = keras.optimizers.Adam(1e-3, **_KERAS[step][1])
     optimizer.build(variables)
-    return lambda: optimizer.apply_gradients(zip(tensors, variables, strict=True))
+    return Candidate(lambda: optimizer.apply_gradients(zip(tensors, variables, strict=True)))
