@@ -59,13 +59,7 @@ def problems(program, folder):
 
 
 @pytest.mark.xdist_group("processes")  # So that each program runs once.
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if PROCESSES[program] > 2 else ())
-        for name, program in TESTS.items()
-    ],
-)
+@pytest.mark.parametrize("name", TESTS)
 def test_several_processes(problems_of, name):
     for rank, found in enumerate(problems_of(TESTS[name])):
         assert found[name] == "", f"rank {rank}: {found[name]}"

@@ -124,18 +124,18 @@ class GradientClippingStep(Step):
         weights = [call.weight(index) for index in leaves] if self.needs_weights else []
 
         def limits(norms: list[ScaledNorm]) -> list[Limit]:
-            references = norms[len(leaves) :] if weights else [None] * len(leaves)
-            found = []
-            for leaf, norm, reference in zip(leaves.values(), norms, references, strict=False):
-                floor, threshold = cast_for(xp, self.epsilon, leaf), cast_for(xp, self.threshold, leaf)
-                least = None if reference is None else at_least(xp, reference, floor)
-                found.append(limit_norm(xp, norm, threshold, least))
-            return found
+            references: list[ScaledNorm | None] = [None] * len(leaves)
+            if weights:
+                pairs = zip(norms[len(leaves) :], leaves.values(), strict=True)
+                references = [at_least(xp, norm, cast_for(xp, self.epsilon, leaf)) for norm, leaf in pairs]
+            rows = zip(norms[: len(leaves)], leaves.values(), references, strict=True)
+            return [
+                limit_norm(xp, norm, cast_for(xp, self.threshold, leaf), reference)
+                for norm, leaf, reference in rows
+            ]
 
-        arrays = [*leaves.values(), *weights]
-        limit_of = dict(
-            zip(leaves, of_unit_norms(xp, arrays, axes + axes[: len(weights)], limits), strict=True)
-        )
+        asked = [*leaves.values(), *weights], axes + axes[: len(weights)]
+        limit_of = dict(zip(leaves, of_unit_norms(xp, *asked, limits), strict=True))
         return [
             None if leaf is None else apply_limit(xp, leaf, limit_of[index])
             for index, leaf in enumerate(gradients)

@@ -20,7 +20,6 @@ def page():
     return rows_of((ROOT / "docs/collectives.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
 def test_the_page_is_current(page):
     """Of the rows with few leaves; the others take minutes."""
     pytest.importorskip("torch")

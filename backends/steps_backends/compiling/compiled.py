@@ -61,7 +61,7 @@ class CompiledStep:
     def init(self, weights: Any) -> Any:
         """Return the step's first state for these weights."""
         state = self.step.init(weights)
-        if self._trees is None:
+        if self._trees is None or self._namespaces.is_compiled_by_torch():
             return state
         leaves, structure = self._trees.flatten(state)
         first = next((leaf for leaf in leaves if leaf is not None), None)

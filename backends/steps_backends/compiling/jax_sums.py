@@ -132,11 +132,11 @@ class JaxReductions:
 
     def _are_middle(self, sums: list[Any], most: int) -> Any:
         """Return which of all these sums, of so many squares at most, lie in the middle range."""
+        import jax
+
         forms = {self._formats.format_of(of_one) for of_one in sums}
         lowest = max(most * form.small_below**2 for form in forms)
         highest = min(form.big_above**2 for form in forms)
-        import jax
-
         flat = _flat(jax.numpy, sums)
         return (flat >= lowest) & (flat <= highest)
 

@@ -47,7 +47,16 @@ def _is_large(tensor: Any) -> bool:
 
     if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.requires_grad:
         return False
-    return bool(tensor.is_contiguous()) and tensor.nbytes >= _LARGE
+    return bool(tensor.is_contiguous()) and tensor.nbytes >= _LARGE and _has_memory(tensor)
+
+
+def _has_memory(tensor: Any) -> bool:
+    """Return whether a tensor is one, and not what torch.func puts in the place of one."""
+    try:
+        tensor.untyped_storage()
+    except NotImplementedError:
+        return False
+    return True
 
 
 def _copied(tensor: Any) -> Any:

@@ -95,7 +95,6 @@ def test_the_function_does_what_the_plain_step_does(written: list[Any], dtype: s
     assert written
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not here")
 def test_pytorch_compiles_the_whole_update(monkeypatch: Any) -> None:
     """On the CPU if that is asked for, with large leaves, packed ones and one number."""
@@ -281,3 +280,22 @@ def test_a_large_state_starts_in_memory_that_numpy_has_asked_large_pages_for() -
             assert state[moment][name].dtype == leaf.dtype and torch.equal(state[moment][name], leaf)
         in_numpy = {name: not leaf.untyped_storage().resizable() for name, leaf in state[moment].items()}
         assert in_numpy == {"large": True, "small": False}
+
+
+def test_a_large_state_may_be_made_inside_a_transformation() -> None:
+    """Of torch.func, or of torch.compile, which records no copy: there is no memory to choose then."""
+    step = compiled(AdamStep())
+    weights = torch.ones(2, 1 << 20)
+    recorded: list[str] = []
+
+    def recording(graph: Any, inputs: Any) -> Any:
+        recorded.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    def first_moment(given: Any) -> Any:
+        return step.init(given)["first_moment"]
+
+    assert torch.equal(torch.func.vmap(first_moment)(weights), torch.zeros_like(weights))
+    of_compiler = torch.compile(first_moment, fullgraph=True, backend=recording)(weights)
+    assert torch.equal(of_compiler, torch.zeros_like(weights))
+    assert recorded and not any("copy" in target for target in recorded)
