@@ -111,7 +111,7 @@ def teeth(session: nox.Session) -> None:
 @nox.session
 def judges(session: nox.Session) -> None:
     """Try the tests of the oracle and the comparers on mutants of those; one that survives is an error."""
-    install(session, "-e", ".[conformance,numpy]")
+    install(session, "-e", ".[conformance,numpy,strict]")
     session.run("python", "-m", "planted.judges", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 

@@ -62,8 +62,9 @@ def score(source: Source, module: str) -> Score:
         ChecksFailError: its tests fail without any mutant.
     """
     checks, explained, found = CHECKED_BY[module], load_explained(LIST), Score(module)
-    if not _outcome(source, module, source.code(module), checks).survives:
-        raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(checks)}")
+    as_it_is = _outcome(source, module, source.code(module), checks)
+    if not as_it_is.survives:
+        raise ChecksFailError(f"what checks {module} fails as it is: {', '.join(checks)} ({as_it_is.by})")
     mutants = mutants_of(source, module)
     explained.check_known(mutants, [module])
     reasons = {mutant: explained.reason_for(mutant, is_executed=True) for mutant in mutants}
@@ -95,12 +96,24 @@ def _failing_test(source: Source, module: str, code: CodeType, checks: Sequence[
     forget(import_module(source.package))
     with finding(Finder(source.package, source, {module: code})):
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        tests = [str(_TESTS / name) for name in checks if name.endswith(".py")]
-        ended = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
-        if ended != pytest.ExitCode.OK:
-            return str(ended)
+        tests, skipped = [str(_TESTS / name) for name in checks if name.endswith(".py")], _Skipped()
+        ended = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[skipped])
+        if ended != pytest.ExitCode.OK or skipped.tests:
+            return f"{ended!s}, skipped: {skipped.tests}"
         topics = [name for name in checks if not name.endswith(".py")]
         return _failing_case(topics) if topics else ""
+
+
+class _Skipped:
+    """Collects the tests that pytest skips: what they check would else go untried."""
+
+    def __init__(self) -> None:
+        self.tests: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the name of a test that was skipped."""
+        if report.skipped:
+            self.tests.append(report.nodeid)
 
 
 def _failing_case(topics: Sequence[str]) -> str:

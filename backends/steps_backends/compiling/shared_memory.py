@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .tracing import TracingError
+from .tracing import TracingError, TransformedError
 
 Function = Callable[[Any], Any]
 
@@ -98,7 +98,7 @@ class TorchSharing:
 
         is_watched = tree == "gradients" and torch.is_grad_enabled()
         if is_watched and any(leaf is not None and leaf.requires_grad for leaf in leaves):
-            raise TracingError("PyTorch is to differentiate through it: a gradient requires grad")
+            raise TransformedError("PyTorch is to differentiate through it: a gradient requires grad")
         return [None if leaf is None else self._array(leaf) for leaf in leaves]
 
     def _array(self, leaf: Any) -> Any:
@@ -109,6 +109,8 @@ class TorchSharing:
             return known[1]
         if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
             raise TracingError(f"a leaf is a {type(leaf).__name__}")
+        if is_transformed(leaf):
+            raise TransformedError("a leaf belongs to a transformation of torch.func")
         if leaf.device.type != "cpu":
             raise TracingError(f"a leaf is on the device {leaf.device}")
         if str(leaf.layout) != "torch.strided":
@@ -148,6 +150,13 @@ class TorchSharing:
     def dtype_of(self, array: Any) -> Any:
         """Return the dtype."""
         return array.dtype
+
+
+def is_transformed(tensor: Any) -> bool:
+    """Return whether this is what torch.func puts in the place of a tensor, which has no memory."""
+    import torch
+
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))  # noqa: SLF001  # It has no public name.
 
 
 def bfloat16() -> Any:

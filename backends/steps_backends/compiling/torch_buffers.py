@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from .buffers import Pool, crossing
+from .shared_memory import is_transformed
 
 # From so many bytes on, NumPy asks the system for large pages, and PyTorch does not.
 _LARGE = 1 << 22
@@ -47,16 +48,7 @@ def _is_large(tensor: Any) -> bool:
 
     if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.requires_grad:
         return False
-    return bool(tensor.is_contiguous()) and tensor.nbytes >= _LARGE and _has_memory(tensor)
-
-
-def _has_memory(tensor: Any) -> bool:
-    """Return whether a tensor is one, and not what torch.func puts in the place of one."""
-    try:
-        tensor.untyped_storage()
-    except NotImplementedError:
-        return False
-    return True
+    return tensor.nbytes >= _LARGE and not is_transformed(tensor) and bool(tensor.is_contiguous())
 
 
 def _copied(tensor: Any) -> Any:

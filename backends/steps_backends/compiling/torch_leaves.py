@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .shared_memory import bfloat16
-from .tracing import TracingError
+from .shared_memory import bfloat16, is_transformed
+from .tracing import TracingError, TransformedError
 
 Function = Callable[[Any], Any]
 
@@ -27,13 +27,15 @@ class TensorSharing:
                 continue
             if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
                 raise TracingError(f"a leaf is a {type(leaf).__name__}")
+            if is_transformed(leaf):
+                raise TransformedError("a leaf belongs to a transformation of torch.func")
             if leaf.layout is not torch.strided:
                 raise TracingError(f"a leaf has the layout {leaf.layout}")
             is_plain = is_plain and not leaf.requires_grad
         if is_plain:
             return leaves
         if is_watched:
-            raise TracingError("PyTorch is to differentiate through it: a gradient requires grad")
+            raise TransformedError("PyTorch is to differentiate through it: a gradient requires grad")
         return [None if leaf is None else leaf.detach() for leaf in leaves]
 
     def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from .namespace import BreakpointError, passing_breakpoints
 from .numpy_layout import Result
 from .packages import module_of
 from .shared_memory import Sharing
-from .tracing import INPUT, TracedArray, TracingError
+from .tracing import INPUT, TracedArray, TracingError, TransformedError
 
 # A loop meets one form, or a few; who meets more traces some of them again.
 _MOST_PLANS = 64
@@ -68,6 +68,8 @@ class TracedRunner:
             plan = self._last
             if plan is None or not plan.fits(opened):
                 plan = self._plan(opened, given)
+        except TransformedError:
+            return self._plain(gradients, opened_gradients, weights, state)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._otherwise(gradients, opened_gradients, weights, state)
             self._tell(

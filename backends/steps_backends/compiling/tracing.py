@@ -35,6 +35,10 @@ class TracingError(Exception):
         self.is_refusal = is_refusal
 
 
+class TransformedError(TracingError):
+    """A transformation of the user, such as a derivative, is to see the step itself, and no plan."""
+
+
 def _operator(operation: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Operand, other: Operand) -> Any:
         return recorded(operation, other, self) if is_reflected else recorded(operation, self, other)
