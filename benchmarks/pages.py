@@ -3,6 +3,7 @@
 from typing import Any
 
 from goals import GOALS, Goal
+from memory import AT_MOST
 
 MISSED = "**missed**"
 
@@ -68,18 +69,18 @@ def _memory(memory: list[dict[str, Any]]) -> str:
     lines = [
         "## Memory",
         "",
-        "What a call of the compiled chain takes at most beyond what it was given, as a share of the size of",
-        "the gradients. Updates are as large as the gradients, the state is twice as large.",
+        "What calls of the compiled chain take at most beyond what they are given, as a share of the size of the",
+        "gradients, with the buffers that a step keeps from call to call. Updates are as large as the gradients,",
+        "the state is twice as large.",
         "",
         "| library | work | donated | highest | at most |",
         "|---|---|---|---|---|",
     ]
-    most = {"all": 0.1, "state": 1.1, "nothing": 3.1}
     for one in memory:
-        within = "" if one["share"] <= most[one["donated"]] else f" {MISSED}"
+        within = "" if one["share"] <= AT_MOST[one["donated"]] else f" {MISSED}"
         lines.append(
             f"| {one['library']} | {one['work']} | {one['donated']} | {one['share']:.2f}{within} "
-            f"| {most[one['donated']]} |"
+            f"| {AT_MOST[one['donated']]} |"
         )
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import goals
 import growth
 import typer
-from memory import DONATIONS
+from memory import DONATIONS, LIBRARIES, SEEN
 from pages import page, table
 from plots import plot_bars, plot_growth
 from rich.console import Console
@@ -54,11 +54,12 @@ def main(
             output.print(f"growth: {at:,} {axis}", markup=False)
             _write(results, out)
     if weigh:
-        works = ("16M", "60 leaves", "1,000 leaves")
-        for library, of_work, donated in product(("numpy", "torch"), works, DONATIONS):
-            share = round(_answer("memory.py", library, of_work, donated), 3)
+        for library, of_work, donated in product(LIBRARIES, ("16M", "60 leaves", "1,000 leaves"), DONATIONS):
+            share = round(_answer("memory.py", library, of_work, donated, environment=SEEN), 3)
             of_one = {"library": library, "work": of_work, "donated": donated, "share": share}
             results["memory"].append(of_one)
+            output.print(f"memory: {of_one}", markup=False)
+            _write(results, out)
     _write(results, out)
 
 
@@ -71,9 +72,10 @@ def _measured(order: dict[str, Any]) -> dict[str, Any]:
         return measured
 
 
-def _answer(script: str, *arguments: str) -> Any:
+def _answer(script: str, *arguments: str, environment: dict[str, str] | None = None) -> Any:
     with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-        subprocess.run([sys.executable, str(HERE / script), *arguments, file.name], check=True)  # noqa: S603
+        command = [sys.executable, str(HERE / script), *arguments, file.name]
+        subprocess.run(command, check=True, env={**os.environ, **(environment or {})})  # noqa: S603
         return json.load(file)
 
 
