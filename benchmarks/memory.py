@@ -17,7 +17,7 @@ DONATIONS = {"nothing": (), "state": ("state",), "all": ("gradients", "state")}
 # Outputs of its own take as much as the gradients, and the state twice as much; a tenth is for the rest.
 AT_MOST = {"nothing": 3.1, "state": 1.1, "all": 0.1}
 LIBRARIES = ("numpy", "torch", "jax")
-# For the C library: what an array leaves is given back to the system, and is not there for the next one unseen.
+# For the C library: what an array leaves goes back to the system, and is not there unseen for the next one.
 SEEN = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 CALLS = 5
 _PAGES = Path("/proc/self/status")
