@@ -69,9 +69,9 @@ def _memory(memory: list[dict[str, Any]]) -> str:
     lines = [
         "## Memory",
         "",
-        "What calls of the compiled chain take at most beyond what they are given, with the buffers that a step",
-        "keeps from call to call, as a share of the size of the gradients. Updates are as large as these, the",
-        "state is twice as large.",
+        "What calls of the compiled chain take at most beyond what they are given, with the buffers that a",
+        "step keeps from call to call, as a share of the size of the gradients. Updates are as large as the",
+        "gradients, the state is twice as large.",
         "",
         "| library | work | donated | highest | at most |",
         "|---|---|---|---|---|",

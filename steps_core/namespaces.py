@@ -34,7 +34,9 @@ _ON_JAX: ContextVar[Any] = ContextVar("_ON_JAX", default=None)
 
 def loaded(name: str) -> Any:
     """Return an array library that this process has loaded; None where it has not."""
-    if name not in _LOADED and name in sys.modules:
+    if name in _LOADED:
+        return _LOADED[name]
+    if name in sys.modules:
         _LOADED[name] = sys.modules[name]
     return _LOADED.get(name)
 

@@ -18,13 +18,19 @@ Structure = optree.PyTreeSpec
 # Each copy of this package keeps its own register of containers.
 _REGISTER = __name__
 
+# Arrays, whose types are known to be no containers.
+_LEAF_TYPES: set[type] = set()
+
 
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """Return the leaves of a tree and what is needed to rebuild it."""
     leaves, structure = _flatten(tree)
+    if _LEAF_TYPES.issuperset(map(type, leaves)):
+        return leaves, structure
     examples = {type(leaf): leaf for leaf in leaves}
     unopened = [leaf for leaf in examples.values() if _opens_in_jax(leaf)]
     if not unopened:
+        _LEAF_TYPES.update(kind for kind, leaf in examples.items() if leaf is None or hasattr(leaf, "dtype"))
         return leaves, structure
     for example in unopened:
         _register_from_jax(type(example))

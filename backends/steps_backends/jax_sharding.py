@@ -1,24 +1,34 @@
 """JAX arrays in parts on four devices of the CPU, and what a compiled function sends between them."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 DEVICES = 4
+THREADS = 32
 
 _COLLECTIVE = re.compile(r" (all-(?:reduce|gather|to-all)|reduce-scatter|collective-permute)(?:-start)?\(")
 """An instruction of compiled code."""
 
 
 def ask_for_devices() -> None:
-    """Have JAX make four devices of the CPU before it starts, as xla_force_host_platform_device_count."""
+    """Have JAX make four devices of the CPU before it starts, as xla_force_host_platform_device_count.
+
+    In a sum over devices each of them holds a thread until all are there. With a thread for each device, and
+    sums that start before the last one is done, some wait for a thread that others hold: JAX then ends the
+    process after 40 seconds. So one sum is waited for before the next, and there are threads to spare.
+    """
     import jax
 
+    # What JAX takes for the number of processors.
+    os.environ.setdefault("NPROC", str(THREADS))
     try:
         jax.config.update("jax_num_cpu_devices", DEVICES)
     except RuntimeError:
         return  # it has started: how many there are is found by `problem`
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 def problem() -> str | None:

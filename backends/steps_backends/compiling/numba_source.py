@@ -86,10 +86,7 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
     loop = _loop_of(source)
     own = [number for number, array in enumerate(aliases) if array is None]
 
-    def run(
-        start: int,
-        stop: int,
-        rows: int,
+    def block(
         arrays: Sequence[Any],
         outputs: Sequence[Any],
         parts: Sequence[Any],
@@ -97,11 +94,17 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
         registers: Sequence[Any],
         add_squares: Callable[[int, Any], None],
     ) -> None:
-        given = [array[start:stop] for array in arrays]
-        written = [outputs[number][start:stop] for number in own]
-        loop(*given, *written, *scalars)
+        loop(*arrays, *(outputs[number] for number in own), *scalars)
 
-    return BlockFunction(run, (), source)
+    return _Loop(block, (), (), source)
+
+
+class _Loop(BlockFunction):
+    """A block of which has all rows that a thread does."""
+
+    def run(self, start: int, stop: int, rows: int, *arguments: Any) -> None:
+        """Run on the rows from start to stop at once."""
+        super().run(start, stop, max(1, stop - start), *arguments)
 
 
 def square_sum() -> Callable[[Any, float, float], float]:

@@ -75,6 +75,8 @@ class Layout:
         for members in members_of.values():
             self.packed.append(_packed(members, first))
         self.needed = self._needed()
+        self._readers = self._readers_of_leaves()
+        self._returned = {result.node.options[0] for result in self.alone if result.node.operation == INPUT}
 
     def _tasks(self) -> Iterator[Task]:
         for stage in self._planned:
@@ -111,45 +113,61 @@ class Layout:
             for members in task.arrays if task.is_packed else ():
                 places = tuple(member.options[0] for member in members if member.operation == INPUT)
                 packed = by_places.get(places)
-                if packed is not None and len(places) == len(members) and places[0][0] == "state":
+                if packed is None or not len(places) == len(members) == len(packed.key):
+                    continue
+                if places[0][0] == "state":
                     found[key_of(members)] = packed.key, itemgetter(*(number for _, number in places))
         return found
 
-    def targets(self, donated: frozenset[str]) -> dict[int, Source]:
-        """Return, by the id of a result, the donated leaf that it may be written to.
+    def overwritten(self) -> dict[Key, Key]:
+        """Return, for each packed array of the state, the packed result that may be written over it."""
+        found = {}
+        for given, (result, _) in self.homes().items():
+            writer, _ = self._writers[result[0]]
+            reads_it = any(key_of(members) == given for members in writer.arrays)
+            (places,) = (packed.places for packed in self.packed if packed.key == result)
+            if reads_it and all(self._may_be_overwritten(writer, place) for place in places):
+                found[given] = result
+        return found
 
-        Nothing may read the leaf after the task that writes there has begun, but that task itself.
-        """
-        returned = {result.node.options[0] for result in self.alone if result.node.operation == INPUT}
+    def targets(self, donated: frozenset[str]) -> dict[int, Source]:
+        """Return, by the id of a result, the donated leaf that it may be written to."""
         found = {}
         for result in self.alone:
             kind, _ = result.place
-            if kind not in donated or result.place in returned:
-                continue
-            if not (self.is_own(result.node) and self.is_first(result)):
-                continue
-            task, _ = self._writers[id(result.node)]
-            if self._is_free_for(task, result.place):
-                found[id(result.node)] = result.place
+            if kind in donated and self.is_own(result.node) and self.is_first(result):
+                task, _ = self._writers[id(result.node)]
+                if self._may_be_overwritten(task, result.place):
+                    found[id(result.node)] = result.place
         return found
 
-    def _is_free_for(self, writer: Task, place: Source) -> bool:
-        has_begun = False
-        for stage in self._planned:
-            if has_begun and any(_reads(place, node.arrays) for node in stage.single):
-                return False
-            has_begun = has_begun or writer in stage.tasks
-            if has_begun and any(_reads(place, _given(task)) for task in stage.tasks if task is not writer):
-                return False
-        return True
+    def _may_be_overwritten(self, writer: Task, place: Source) -> bool:
+        """Return whether nothing needs a leaf once a task has begun to write there, but that task itself."""
+        if place in self._returned:
+            return False
+        begins = next(number for number, stage in enumerate(self._planned) if writer in stage.tasks)
+        # What is computed singly comes before the tasks of its stage.
+        return all(
+            reader is writer or number < begins or (number == begins and reader is None)
+            for number, reader in self._readers.get(place, ())
+        )
+
+    def _readers_of_leaves(self) -> dict[Source, list[tuple[int, Task | None]]]:
+        """Return what reads each leaf: the number of a stage, and a task of it, or None: its single part."""
+        found: dict[Source, list[tuple[int, Task | None]]] = {}
+        for number, stage in enumerate(self._planned):
+            readers: list[tuple[Task | None, Sequence[TracedArray]]] = [
+                *((None, node.arrays) for node in stage.single),
+                *((task, _given(task)) for task in stage.tasks),
+            ]
+            for reader, arrays in readers:
+                for place in {given.options[0] for given in arrays if given.operation == INPUT}:
+                    found.setdefault(place, []).append((number, reader))
+        return found
 
 
 def _given(task: Task) -> list[TracedArray]:
     return [*(member for members in task.arrays for member in members), *task.scalars, *task.parts]
-
-
-def _reads(place: Source, arrays: Sequence[TracedArray]) -> bool:
-    return any(given.operation == INPUT and given.options[0] == place for given in arrays)
 
 
 def _packed(members: Sequence[TracedArray], first: dict[int, Source]) -> Packed:

@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from .kernels import Kernel, fact_function, specialised
+from .kernels import fact_function, specialised
 from .numba_source import fused_function
 from .numpy_source import BlockFunction, block_function
 from .numpy_sums import FUSED, SquareSummer, most_at_once
@@ -55,20 +55,24 @@ class _Job:
 
 
 class Pass:
-    """The tasks of a stage, run together."""
+    """The tasks of a stage, run together.
+
+    Attributes:
+        runners: of each task.
+        is_threaded: whether it is so large that two threads share it.
+    """
 
     def __init__(self, tasks: Sequence[Task], summer: SquareSummer) -> None:
-        self._tasks, self._summer = tasks, summer
-        self._sizes = [task.size for task in tasks]
-        self._elements = sum(self._sizes)
-        self._facts_of = [tuple(map(fact_function, task.kernel.scalars)) for task in tasks]
-        self._functions: dict[Any, BlockFunction] = {}
         self._registers = [_Registers(), _Registers()]
+        self.runners = [TaskRunner(task, summer, self._registers[0]) for task in tasks]
+        self._elements = sum(runner.size for runner in self.runners)
+        self.is_threaded = self._elements >= THREADED
 
     def __call__(self, works: Sequence[Work]) -> None:
         """Compute the outputs and sums of all works."""
-        jobs = [self._job(number, work) for number, work in enumerate(works) if self._sizes[number]]
-        if self._elements < THREADED or _processors() < 2:
+        pairs = zip(self.runners, works, strict=True)
+        jobs = [runner.job(work) for runner, work in pairs if runner.size]
+        if _processors() < 2:
             _run([(job, 0, job.length) for job in jobs], BLOCK, self._registers[0])
             return
         mine, other = _halves(jobs, self._elements // 2)
@@ -76,33 +80,68 @@ class Pass:
         _run(mine, THREADED_BLOCK, self._registers[0])
         done.result()
 
-    def _job(self, number: int, work: Work) -> _Job:
-        task = self._tasks[number]
-        facts = tuple(
-            fact_of(scalar) for fact_of, scalar in zip(self._facts_of[number], work.scalars, strict=True)
-        )
-        key = (number, facts, work.aliases)
-        function = self._functions.get(key)
-        if function is None:
-            function = _function(task, specialised(task.kernel, facts), work.aliases)
-            self._functions[key] = function
-        if task.kernel.is_flat:
+
+class TaskRunner:
+    """Runs one task, by a function for each set of facts that it meets.
+
+    Attributes:
+        size: the number of elements.
+    """
+
+    def __init__(self, task: Task, summer: SquareSummer, registers: "_Registers") -> None:
+        self._task, self._of_block, self._registers = task, summer.of_block, registers
+        self.size = task.size
+        self._facts_of = [fact_function(dtype) for dtype in task.kernel.scalars]
+        self._functions: dict[Any, BlockFunction] = {}
+        self._is_flat = task.kernel.is_flat
+        self._length, self._tail = (self.size, _FLAT) if self._is_flat else (task.shape[0], task.shape[1:])
+        self._row = prod(self._tail)
+
+    def __call__(
+        self,
+        arrays: list[Any],
+        outputs: list[Any],
+        aliases: tuple[int | None, ...],
+        parts: list[Any],
+        scalars: list[Any],
+        sums: list[list[Any]],
+    ) -> None:
+        """Compute outputs and sums in this thread; the arguments are those of `Work`."""
+        if self.size > BLOCK:
+            job = self.job(Work(arrays, outputs, aliases, parts, scalars, sums))
+            _run([(job, 0, self._length)], BLOCK, self._registers)
+            return
+        function = self._function(scalars, aliases)
+        if self._is_flat and not self._task.is_packed:
+            arrays = [array.reshape(-1) for array in arrays]
+            outputs = [array.reshape(-1) for array in outputs]
+        registers = self._registers.shaped(function.registers, self._length, self._tail)
+        function.block(arrays, outputs, parts, scalars, registers, self._adding(sums))
+
+    def job(self, work: Work) -> _Job:
+        """Return a work with its function."""
+        function = self._function(work.scalars, work.aliases)
+        if self._is_flat:
             work.arrays[:] = [array.reshape(-1) for array in work.arrays]
             work.outputs[:] = [array.reshape(-1) for array in work.outputs]
-            length, tail = self._sizes[number], _FLAT
-        else:
-            length, tail = task.shape[0], task.shape[1:]
-        of_block, sums = self._summer.of_block, work.sums
+        return _Job(function, work, self._length, self._tail, self._row, self._adding(work.sums))
+
+    def _function(self, scalars: list[Any], aliases: tuple[int | None, ...]) -> BlockFunction:
+        facts = tuple([fact_of(each) for fact_of, each in zip(self._facts_of, scalars, strict=True)])
+        function = self._functions.get((facts, aliases))
+        if function is None:
+            kernel = specialised(self._task.kernel, facts)
+            fused = fused_function(kernel, aliases) if self.size >= FUSED else None
+            function = self._functions[facts, aliases] = fused or block_function(kernel, aliases)
+        return function
+
+    def _adding(self, sums: list[list[Any]]) -> Callable[[int, Any], None]:
+        of_block = self._of_block
 
         def add_squares(index: int, block: Any) -> None:
             sums[index].append(of_block(block))
 
-        return _Job(function, work, length, tail, prod(tail), add_squares)
-
-
-def _function(task: Task, kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
-    fused = fused_function(kernel, aliases) if task.size >= FUSED else None
-    return block_function(kernel, aliases) if fused is None else fused
+        return add_squares
 
 
 class _Registers:

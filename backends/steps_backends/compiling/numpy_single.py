@@ -1,7 +1,7 @@
-"""What is computed between passes, as a function of NumPy: numbers one by one, and arrays as a whole."""
+"""What is computed between passes, as code for NumPy: numbers one by one, and arrays as a whole."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .numpy_sums import SquareSummer
@@ -38,51 +38,40 @@ _OPERATORS = {
 _SIGNS = {"negative": "-", "logical_not": "~"}
 
 
-def single_function(
-    nodes: Sequence[TracedArray],
-    slots: Mapping[int, int],
-    summer: SquareSummer,
-    calling: Callable[[Function], Function],
-) -> Callable[[list[Any]], None] | None:
-    """Return a function that computes nodes in a list of values.
+class SingleWriter:
+    """Writes the code of nodes, whose values are in the list ``v``.
 
     A number is held as NumPy's scalar, everything else as an array; sums of squares as a list of triples.
 
-    Args:
-        nodes: in order.
+    Attributes:
         slots: where each value is held, by id of the node.
+        names: what the code refers to.
+
+    Args:
+        slots: as above.
         summer: computes sums of squares.
         calling: makes a function of the user take and give NumPy's arrays.
     """
-    import numpy as np
 
-    writer = _Writer(slots, summer, calling)
-    lines = [f"    {line}" for node in nodes for line in writer.lines(node)]
-    if not lines:
-        return None
-    names = {"asarray": np.asarray, **writer.names}
-    exec("\n".join(["def compute(v):", *lines]), names)  # noqa: S102  # Only words of this module.
-    return names["compute"]  # type: ignore[no-any-return]
-
-
-class _Writer:
     def __init__(
         self, slots: Mapping[int, int], summer: SquareSummer, calling: Callable[[Function], Function]
     ) -> None:
-        self._slots, self._summer, self._calling = slots, summer, calling
-        self.names: dict[str, Any] = {}
+        import numpy as np
+
+        self.slots, self._summer, self._calling = slots, summer, calling
+        self.names: dict[str, Any] = {"asarray": np.asarray}
         self._known: dict[int, str] = {}
 
     def lines(self, node: TracedArray) -> list[str]:
         """Return the code of one node."""
-        target = f"v[{self._slots[id(node)]}]"
+        target = f"v[{self.slots[id(node)]}]"
         if is_summed_in_passes(node) or node.operation == SQUARE_SUMS:
             return self._sums(node, target)
         if node.operation in ELEMENTWISE:
             return [f"{target} = {self._number(node)}"]
         if node.operation == MEMBER:
             (reduction,) = node.inputs
-            return [f"{target} = v[{self._slots[id(reduction)]}][{node.options[0]}]"]
+            return [f"{target} = v[{self.slots[id(reduction)]}][{node.options[0]}]"]
         whole = whole_function(node)
         function = self._named(self._calling(whole) if node.operation == EVALUATED else whole)
         arrays = ", ".join(self._array(operand) for operand in node.inputs)
@@ -111,6 +100,8 @@ class _Writer:
             )
             return f"{chosen} if {given[0]} else {other}"
         if name == CAST:
+            if node.dtype.kind == "f":
+                return f"{self._named(node.dtype.type)}({given[0]})"
             return f"asarray({given[0]}).astype({self._named(node.dtype)})[()]"
         if name == COPY:
             return given[0]
@@ -125,7 +116,7 @@ class _Writer:
             return repr(operand) if _is_plain(operand) else self._named(operand)
         if operand.operation == CONSTANT:
             return self._named(operand.dtype.type(operand.options[0]))
-        return f"v[{self._slots[id(operand)]}]"
+        return f"v[{self.slots[id(operand)]}]"
 
     def _array(self, operand: TracedArray) -> str:
         text = self._operand(operand)
@@ -147,10 +138,10 @@ class _Writer:
         block = self._named(self._summer.of_block)
         total, dtype = self._named(self._summer.total), self._named(node.dtype)
         own = ", ".join(f"{block}({text})" for text in singles)
-        return [f"{target} = {total}([*v[{self._slots[id(node)]}], {own}], {dtype})"]
+        return [f"{target} = {total}([*v[{self.slots[id(node)]}], {own}], {dtype})"]
 
     def _named(self, value: Any) -> str:
-        name = self._known.setdefault(id(value), f"n{len(self.names)}")
+        name = self._known.setdefault(id(value), f"n{len(self._known)}")
         self.names[name] = value
         return name
 

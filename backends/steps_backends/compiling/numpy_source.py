@@ -1,6 +1,6 @@
 """A kernel as a function of NumPy: block by block, each operation into a register that stays in the cache."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,14 +17,43 @@ class BlockFunction:
     """A kernel that runs on rows of its arrays.
 
     Attributes:
-        run: ``run(start, stop, rows, arrays, outputs, parts, scalars, registers, add_squares)``.
-        registers: the dtypes of the registers that it needs, each of ``rows`` rows.
+        block: ``block(arrays, outputs, parts, scalars, registers, add_squares)``, on all rows at once.
+        registers: the dtypes of the registers that it needs, each of as many rows.
+        whole_parts: which parts have one row for all.
         source: its text.
     """
 
-    run: Callable[..., None]
+    block: Callable[..., None]
     registers: tuple[str, ...]
+    whole_parts: tuple[bool, ...]
     source: str
+
+    def run(
+        self,
+        start: int,
+        stop: int,
+        rows: int,
+        arrays: Sequence[Any],
+        outputs: Sequence[Any],
+        parts: Sequence[Any],
+        scalars: Sequence[Any],
+        registers: Sequence[Any],
+        add_squares: Callable[[int, Any], None],
+    ) -> None:
+        """Run on the rows from start to stop, so many at once."""
+        for i in range(start, stop, rows):
+            j = min(i + rows, stop)
+            self.block(
+                [array[i:j] for array in arrays],
+                [output[i:j] for output in outputs],
+                [
+                    part if is_whole else part[i:j]
+                    for part, is_whole in zip(parts, self.whole_parts, strict=True)
+                ],
+                scalars,
+                [register[: j - i] for register in registers],
+                add_squares,
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -48,7 +77,12 @@ def block_function(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunc
         **writer.constants,
     }
     exec(source, names)  # noqa: S102  # Only words of this module and of NumPy.
-    return BlockFunction(names["run"], tuple(writer.registers), source)
+    return BlockFunction(names["block"], tuple(writer.registers), whole_parts(kernel), source)
+
+
+def whole_parts(kernel: Kernel) -> tuple[bool, ...]:
+    """Return which parts of a kernel have one row for all."""
+    return tuple(is_one[0] for _, is_one in kernel.parts)
 
 
 class _Writer:
@@ -77,38 +111,23 @@ class _Writer:
             self._sum_up([Ref("result", index)])
             self._release(index, operation)
         self._copy_rest()
-        body = list(self._openings()) + self._lines
         heads = [
-            f"{', '.join(f'{short}{index}{rest}' for index in range(count))}, = {name}"
-            for name, short, rest, count in (
-                ("arrays", "A", "", len(kernel.arrays)),
-                ("outputs", "O", "", len(kernel.stored)),
-                ("parts", "P", "", len(kernel.parts)),
-                ("scalars", "s", "", len(kernel.scalars)),
-                ("registers", "R", "", len(self.registers)),
+            f"{', '.join(f'{name[0]}{index}' for index in range(count))}, = {name}"
+            for name, count in (
+                ("arrays", len(kernel.arrays)),
+                ("outputs", len(kernel.stored)),
+                ("parts", len(kernel.parts)),
+                ("scalars", len(kernel.scalars)),
+                ("registers", len(self.registers)),
             )
             if count
         ]
         return "\n".join(
             [
-                "def run(start, stop, rows, arrays, outputs, parts, scalars, registers, add_squares):",
-                *(f"    {line}" for line in heads),
-                "    for i in range(start, stop, rows):",
-                "        j = min(i + rows, stop)",
-                *(f"        {line}" for line in body),
-                "        pass" if not body else "",
+                "def block(arrays, outputs, parts, scalars, registers, add_squares):",
+                *(f"    {line}" for line in [*heads, *self._lines] or ["pass"]),
             ]
         )
-
-    def _openings(self) -> Iterator[str]:
-        for index in range(len(self._kernel.arrays)):
-            yield f"a{index} = A{index}[i:j]"
-        for index in range(len(self._kernel.stored)):
-            yield f"o{index} = O{index}[i:j]"
-        for index, (_, is_one) in enumerate(self._kernel.parts):
-            yield f"p{index} = P{index}" if is_one[0] else f"p{index} = P{index}[i:j]"
-        for index in range(len(self.registers)):
-            yield f"r{index} = R{index}[:j - i]"
 
     def _text(self, operand: Operand) -> str:
         if isinstance(operand, Literal):

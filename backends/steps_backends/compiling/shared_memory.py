@@ -1,6 +1,6 @@
 """Leaves as NumPy arrays in the same memory: what the executor on NumPy takes and gives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .tracing import TracingError, TransformedError
@@ -9,7 +9,13 @@ Function = Callable[[Any], Any]
 
 
 class Sharing(Protocol):
-    """How the arrays of a library lie in memory that NumPy can use too."""
+    """How the arrays of a library lie in memory that NumPy can use too.
+
+    Attributes:
+        wraps: whether an array that was opened must be closed as the leaf that it came from.
+    """
+
+    wraps: bool
 
     def opened(self, tree: str, leaves: list[Any]) -> list[Any]:
         """Return the leaves of a tree of that name as NumPy arrays; None stays.
@@ -23,8 +29,8 @@ class Sharing(Protocol):
         """Return arrays as the library's own, those that were given as the leaves that they came from."""
         ...
 
-    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Remember what was handed out as the state of a call."""
+    def addresses(self, leaves: list[Any]) -> Any:
+        """Return where leaves lie, if a leaf may be given other memory than it was handed out with."""
         ...
 
     def calling(self, function: Function) -> Function:
@@ -43,12 +49,14 @@ class Sharing(Protocol):
 class OwnArrays:
     """What sharing is where the executor takes the library's own arrays."""
 
+    wraps = False
+
     def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
         """Return the arrays."""
         return arrays
 
-    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Do nothing: the arrays themselves come back."""
+    def addresses(self, leaves: list[Any]) -> Any:
+        """Return None: the arrays themselves are what comes back."""
 
     def calling(self, function: Function) -> Function:
         """Return the function."""
@@ -88,9 +96,7 @@ class NumpySharing(OwnArrays):
 class TorchSharing:
     """PyTorch's tensors on the CPU."""
 
-    def __init__(self) -> None:
-        # What was handed out last, so that a state is known when it comes back.
-        self._known: dict[int, tuple[Any, Any]] = {}
+    wraps = True
 
     def opened(self, tree: str, leaves: list[Any]) -> list[Any]:
         """Return the memory of the tensors."""
@@ -99,43 +105,39 @@ class TorchSharing:
         is_watched = tree == "gradients" and torch.is_grad_enabled()
         if is_watched and any(leaf is not None and leaf.requires_grad for leaf in leaves):
             raise TransformedError("PyTorch is to differentiate through it: a gradient requires grad")
-        return [None if leaf is None else self._array(leaf) for leaf in leaves]
-
-    def _array(self, leaf: Any) -> Any:
-        import torch
-
-        known = self._known.get(id(leaf))
-        if known is not None and known[0] is leaf:
-            return known[1]
-        if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
-            raise TracingError(f"a leaf is a {type(leaf).__name__}")
-        if is_transformed(leaf):
-            raise TransformedError("a leaf belongs to a transformation of torch.func")
-        if leaf.device.type != "cpu":
-            raise TracingError(f"a leaf is on the device {leaf.device}")
-        if str(leaf.layout) != "torch.strided":
-            raise TracingError(f"a leaf has the layout {leaf.layout}")
-        plain = leaf.detach().resolve_conj().resolve_neg()
-        if leaf.dtype is torch.bfloat16:
-            return plain.view(torch.int16).numpy().view(bfloat16())
-        return plain.numpy()
+        kinds, bfloat = (torch.Tensor, torch.nn.Parameter), torch.bfloat16
+        arrays: list[Any] = []
+        for leaf in leaves:
+            if leaf is None:
+                arrays.append(None)
+                continue
+            if type(leaf) not in kinds:
+                raise TracingError(f"a leaf is a {type(leaf).__name__}")
+            if is_transformed(leaf):
+                raise TransformedError("a leaf belongs to a transformation of torch.func")
+            if not leaf.is_cpu:
+                raise TracingError(f"a leaf is on the device {leaf.device}")
+            if leaf.layout is not torch.strided:
+                raise TracingError(f"a leaf has the layout {leaf.layout}")
+            plain = leaf.detach() if leaf.requires_grad else leaf
+            if leaf.is_conj() or leaf.is_neg():
+                plain = plain.resolve_conj().resolve_neg()
+            if leaf.dtype is bfloat:
+                arrays.append(plain.view(torch.int16).numpy().view(bfloat16()))
+            else:
+                arrays.append(plain.numpy())
+        return arrays
 
     def closed(self, arrays: list[Any], given: dict[int, Any]) -> list[Any]:
         """Return tensors in the memory of the arrays."""
-        return [None if array is None else self._tensor(array, given) for array in arrays]
+        return [
+            None if array is None else given[id(array)] if id(array) in given else _tensor(array)
+            for array in arrays
+        ]
 
-    def _tensor(self, array: Any, given: dict[int, Any]) -> Any:
-        import torch
-
-        if id(array) in given:
-            return given[id(array)]
-        if array.dtype.name == "bfloat16":
-            return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
-        return torch.from_numpy(array)
-
-    def keep(self, tensors: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Remember what was handed out as the state of a call."""
-        self._known = {id(tensor): (tensor, array) for tensor, array in zip(tensors, arrays, strict=True)}
+    def addresses(self, leaves: list[Any]) -> list[int | None]:
+        """Return where the memory of the tensors begins: who sets ``data`` gives a tensor other memory."""
+        return [None if leaf is None else leaf.data_ptr() for leaf in leaves]
 
     def calling(self, function: Function) -> Function:
         """Return a function of arrays that calls one of tensors."""
@@ -150,6 +152,14 @@ class TorchSharing:
     def dtype_of(self, array: Any) -> Any:
         """Return the dtype."""
         return array.dtype
+
+
+def _tensor(array: Any) -> Any:
+    import torch
+
+    if array.dtype.kind == "V":  # bfloat16
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def is_transformed(tensor: Any) -> bool:

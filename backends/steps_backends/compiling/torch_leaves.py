@@ -1,6 +1,6 @@
 """Leaves as PyTorch's tensors: what plans that PyTorch compiles take and give."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .shared_memory import bfloat16, is_transformed
@@ -11,6 +11,8 @@ Function = Callable[[Any], Any]
 
 class TensorSharing:
     """Tensors of one device, detached; its methods are those of `Sharing`."""
+
+    wraps = True
 
     def opened(self, tree: str, leaves: list[Any]) -> list[Any]:
         """Return the leaves of a tree of that name, detached; None stays.
@@ -42,8 +44,8 @@ class TensorSharing:
         """Return the tensors, those that were given as the leaves that they came from."""
         return [given.get(id(array), array) for array in arrays] if given else arrays
 
-    def keep(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Do nothing: the tensors themselves come back."""
+    def addresses(self, leaves: list[Any]) -> Any:
+        """Return None: the tensors themselves are what comes back."""
 
     def calling(self, function: Function) -> Function:
         """Return the function."""

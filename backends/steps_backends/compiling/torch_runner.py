@@ -59,10 +59,10 @@ class TorchRunner:
         if is_fake(first):
             # Somebody records what is done, and sees the step itself.
             return self._step(gradients, weights, state)
-        if first.device.type != "cpu":
-            runner = self._on_device
-        else:
+        if first.is_cpu:
             runner = self._on_cpu if is_for_compiler(leaves) else self._shared
+        else:
+            runner = self._on_device
         return runner(gradients, opened_gradients, weights, state)
 
 
@@ -73,16 +73,21 @@ def is_fake(tensor: Any) -> bool:
 
 def is_for_compiler(leaves: Sequence[Any]) -> bool:
     """Return whether PyTorch compiles the update of such gradients on the CPU."""
-    if any(leaf is not None and leaf.is_complex() for leaf in leaves):
-        # PyTorch's compiler makes no kernels of complex numbers.
-        return False
     chosen = os.environ.get(EXECUTOR)
-    if chosen in ("compiler", "blocks"):
-        return chosen == "compiler"
-    if find_spec("numba") is not None or not has_compiler():
+    if chosen == "blocks":
         return False
-    elements: int = sum(leaf.numel() for leaf in leaves if leaf is not None)
-    return elements >= WORTH_COMPILING
+    if chosen != "compiler":
+        elements: int = sum([leaf.numel() for leaf in leaves if leaf is not None])
+        if elements < WORTH_COMPILING or is_numba_installed() or not has_compiler():
+            return False
+    # PyTorch's compiler makes no kernels of complex numbers.
+    return not any(leaf is not None and leaf.is_complex() for leaf in leaves)
+
+
+@cache
+def is_numba_installed() -> bool:
+    """Return whether numba is there; whether it can be imported is not tried before it is needed."""
+    return find_spec("numba") is not None
 
 
 @cache

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import is_
 from threading import RLock
 from typing import Any
 
@@ -52,6 +53,7 @@ class TracedRunner:
         self._result = module_of(package, "contract").StepResult
         self._plans: OrderedDict[Any, _Plan | None] = OrderedDict()
         self._last: _Plan | None = None
+        self._known: _Known | None = None
         # A plan has one set of registers. A schedule may call the step again.
         self._lock = RLock()
 
@@ -61,12 +63,15 @@ class TracedRunner:
             first = self._step.init(gradients if weights is None else weights) if state is None else state
             flatten = self._trees.flatten
             given = [opened_gradients, None if weights is None else flatten(weights), flatten(first)]
-            opened = [
-                None if tree is None else (self._sharing.opened(name, tree[0]), tree[1])
-                for name, tree in zip(TREES, given, strict=True)
-            ]
-            plan = self._last
-            if plan is None or not plan.fits(opened):
+            opened = [self._opened("gradients", given[0]), self._opened("weights", given[1])]
+            known, plan = self._known, self._last
+            if known is not None and known.is_returned(given[2], self._sharing):
+                plan = known.plan if known.plan.fits(opened) else None
+                opened.append((known.arrays, given[2][1]))
+            else:
+                opened.append(self._opened("state", given[2]))
+                plan = plan if plan is not None and plan.fits(opened) else None
+            if plan is None:
                 plan = self._plan(opened, given)
         except TransformedError:
             return self._plain(gradients, opened_gradients, weights, state)
@@ -82,11 +87,11 @@ class TracedRunner:
             if plan.stops:
                 # For the debugger alone: the numbers are those of the calls that do not stop.
                 self._step(gradients, weights, state)
-            with self._lock, self._namespaces.quiet(plan.xp):
+            with self._lock:
                 new_gradients, new_state = plan.run(opened)
         except TracingError as error:
             # The library's own compiler gave up, before anything ran.
-            self._plans[plan.forms] = self._last = None
+            self._plans[plan.forms] = self._last = self._known = None
             result = self._otherwise(gradients, opened_gradients, weights, state)
             self._tell(str(error))
             return result
@@ -103,20 +108,19 @@ class TracedRunner:
         self, plan: "_Plan", given: list[Opened], opened: list[Opened], gradients: list[Any], state: list[Any]
     ) -> Any:
         """Return the result, as arrays of the library that the arguments are of."""
-        owners = {
-            id(array): leaf
-            for tree, arrays in zip(given, opened, strict=True)
-            if tree is not None and arrays is not None and tree[0] is not arrays[0]
-            for leaf, array in zip(tree[0], arrays[0], strict=True)
-        }
+        owners: dict[int, Any] = {}
+        if self._sharing.wraps:
+            for tree, arrays in zip(given, opened, strict=True):
+                if tree is not None and arrays is not None and tree[0] is not arrays[0]:
+                    owners.update(zip(map(id, arrays[0]), tree[0], strict=True))
         structure, structure_of_state = plan.outputs
         new_state = self._sharing.closed(state, owners)
         new_gradients = self._sharing.closed(gradients, owners)
-        self._sharing.keep(new_state, state)
-        return self._result(
-            self._trees.unflatten(structure, new_gradients),
-            self._trees.unflatten(structure_of_state, new_state),
-        )
+        self._known = _Known(plan, new_state, state, self._sharing.addresses(new_state))
+        return self._result(structure.unflatten(new_gradients), structure_of_state.unflatten(new_state))
+
+    def _opened(self, name: str, tree: Opened) -> Opened:
+        return None if tree is None else (self._sharing.opened(name, tree[0]), tree[1])
 
     def _plan(self, opened: list[Opened], given: list[Opened]) -> "_Plan | None":
         forms = tuple(_form(tree) for tree in opened)
@@ -154,7 +158,7 @@ class TracedRunner:
         xp = self._namespaces.namespace_of(arrays[0])
         counts = {name: len(leaves) for name, (leaves, _) in named.items()}
         execute = self._planner(results, counts, xp)
-        return _Plan(forms, execute, [structure for _, structure in outputs], xp, stops)
+        return _Plan(forms, execute, [structure for _, structure in outputs], stops)
 
     def _symbols(self, name: str, opened: Opened, given: Opened) -> Any:
         """Return a tree with arrays that record in place of its own."""
@@ -184,7 +188,7 @@ def _shapes_and_dtypes(leaves: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, .
     return shapes, tuple([None if leaf is None else leaf.dtype for leaf in leaves])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Plan:
     """A plan for arguments of one form.
 
@@ -192,19 +196,24 @@ class _Plan:
         forms: of gradients, weights and state: structure, shapes and dtypes.
         execute: computes the results from the leaves.
         outputs: the structure of the new gradients and of the new state.
-        xp: the namespace of the arrays.
         stops: whether the step stops in the debugger at each call.
     """
 
     forms: tuple[Any, ...]
     execute: Execute
     outputs: list[Any]
-    xp: Any
     stops: bool
+    _returns_its_form: bool | None = None
+
+    def returns_its_form(self, state: list[Any]) -> bool:
+        """Return whether the state that it returns, with these arrays, is one that it takes."""
+        if self._returns_its_form is None:
+            self._returns_its_form = self.forms[2] == _form((state, self.outputs[1]))
+        return self._returns_its_form
 
     def fits(self, opened: list[Opened]) -> bool:
-        """Return whether the plan was made for arguments like these."""
-        for tree, form in zip(opened, self.forms, strict=True):
+        """Return whether the plan was made for arguments like these: all of them, or the first ones."""
+        for tree, form in zip(opened, self.forms, strict=False):
             if tree is None or form is None:
                 if tree is not form:
                     return False
@@ -217,3 +226,31 @@ class _Plan:
         leaves = {name: tree[0] for name, tree in zip(TREES, opened, strict=True) if tree is not None}
         results = self.execute(leaves)
         return results["gradients"], results["state"]
+
+
+@dataclass(eq=False, slots=True)
+class _Known:
+    """The state that a call has returned, so that the next one need not look at its leaves one by one.
+
+    Attributes:
+        plan: of the call.
+        leaves, arrays: the leaves as they were handed out, and as the plan has made them.
+        addresses: where the leaves lay.
+    """
+
+    plan: _Plan
+    leaves: list[Any]
+    arrays: list[Any]
+    addresses: Any
+
+    def is_returned(self, state: Opened, sharing: Sharing) -> bool:
+        """Return whether this is that state, which then has the form that the plan takes."""
+        assert state is not None
+        leaves, structure = state
+        return (
+            structure == self.plan.outputs[1]
+            and len(leaves) == len(self.leaves)
+            and all(map(is_, leaves, self.leaves))
+            and sharing.addresses(leaves) == self.addresses
+            and self.plan.returns_its_form(self.arrays)
+        )

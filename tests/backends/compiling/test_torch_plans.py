@@ -259,7 +259,7 @@ def test_the_cpu_is_compiled_for_where_that_is_all_there_is(
 ) -> None:
     """Numba comes first, and few elements are not worth half a minute."""
     monkeypatch.delenv(torch_runner.EXECUTOR, raising=False)
-    monkeypatch.setattr(torch_runner, "find_spec", lambda name: object() if numba else None)
+    monkeypatch.setattr(torch_runner, "is_numba_installed", lambda: numba)
     monkeypatch.setattr(torch_runner, "has_compiler", lambda: compiler)
     leaves = [torch.ones(size), None]
     assert torch_runner.is_for_compiler(leaves) is chosen
