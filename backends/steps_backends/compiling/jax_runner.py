@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any
 
 from .checking import checked_to_stop
@@ -69,7 +69,7 @@ class JaxRunner:
             known = self._known.get(structure)
             if known is None or {*map(type, leaves)} != {self._array} or self._are_sharded(leaves):
                 return None
-            return self._result(*known.closed(known(known.split(leaves))))
+            return known.of_trees(gradients, weights, state)
         except Exception:  # noqa: BLE001  # Whatever it is, the longer way meets it again and tells.
             return None
 
@@ -94,12 +94,18 @@ class JaxRunner:
                 # Inside a transformation of the user, whose compiler sees the step itself.
                 return self._plain(gradients, weights, state)
             are_sharded = self._are_sharded(arrays)
-            compiled = self._jitted(tuple(structures), leaves, are_sharded=are_sharded)
+            seen = self._as_jax_sees((gradients, weights, first), arrays)
+            compiled = self._jitted(
+                tuple(structures), leaves, are_sharded=are_sharded, takes_trees=seen is not None
+            )
             if compiled is not None:
                 if compiled.stops:
                     # For the debugger alone: the numbers are those of the calls that do not stop.
                     self._plain(gradients, weights, state)
-                made = compiled(leaves)
+                if seen is None:
+                    result = self._result(*compiled.of_leaves(leaves))
+                else:
+                    result = compiled.of_trees(gradients, weights, first)
         except Exception as error:  # noqa: BLE001  # Of bad arguments the plain call tells what is wrong.
             result = self._plain(gradients, weights, state)
             was_refused = isinstance(error, TracingError)
@@ -107,9 +113,9 @@ class JaxRunner:
             return result
         if compiled is None:
             return self._plain(gradients, weights, state)
-        if not are_sharded:
-            self._remember(compiled, (gradients, weights, first), arrays)
-        return self._result(*compiled.closed(made))
+        if seen is not None and not are_sharded and not compiled.stops:
+            self._known[seen] = compiled
+        return result
 
     def _plain(self, gradients: Any, weights: Any, state: Any) -> Any:
         """Return what the step itself returns, packed where it was given so."""
@@ -118,28 +124,34 @@ class JaxRunner:
         made, new_state = self._step(gradients, weights, state.layout.unpacked(state.arrays))
         return self._result(made, PackedState(state.layout.packed(new_state), state.layout))
 
-    def _remember(self, compiled: "_Jitted", trees: Any, arrays: list[Any]) -> None:
-        """Know trees like these by what JAX sees of them, where that is the same arrays in the same order."""
-        if compiled.stops:
-            return
+    def _as_jax_sees(self, trees: Any, arrays: list[Any]) -> Any:
+        """Return the structure that JAX sees, if it finds the same arrays in the same order; else None."""
         try:
             leaves, structure = self._flatten_in_jax(trees)
         except Exception:  # noqa: BLE001  # Such as a container that JAX does not open.
-            return
-        if len(leaves) == len(arrays) == compiled.size and all(map(_is, leaves, arrays)):
-            self._known[structure] = compiled
+            return None
+        return structure if len(leaves) == len(arrays) and all(map(is_, leaves, arrays)) else None
 
     def _jitted(
-        self, structures: tuple[Any, ...], leaves: list[list[Any]], *, are_sharded: bool
+        self,
+        structures: tuple[Any, ...],
+        leaves: list[list[Any]],
+        *,
+        are_sharded: bool,
+        takes_trees: bool,
     ) -> "_Jitted | None":
-        key = (structures, are_sharded)
+        key = (structures, are_sharded, takes_trees)
         if key not in self._compiled:
             # A refusal is remembered too.
             self._compiled[key] = None
-            self._compiled[key] = self._made(structures, leaves, are_sharded=are_sharded)
+            form, stops = self._form(structures, leaves, are_sharded=are_sharded)
+            self._compiled[key] = _Jitted(form, self._donated, self._trees.flatten, self._result, stops=stops)
         return self._compiled[key]
 
-    def _made(self, structures: tuple[Any, ...], leaves: list[list[Any]], *, are_sharded: bool) -> "_Jitted":
+    def _form(
+        self, structures: tuple[Any, ...], leaves: list[list[Any]], *, are_sharded: bool
+    ) -> tuple[TreeForm | PackedForm, bool]:
+        """Return the step as a function of leaves, and whether it stops in the debugger at each call."""
         step, trees = self._step, self._trees
         layout = structures[2] if isinstance(structures[2], Layout) else None
         checked_structures, checked_leaves = structures, leaves
@@ -155,7 +167,7 @@ class JaxRunner:
             # Sharded leaves are not put together.
             parts = None if are_sharded else parts_for(step, trees, structures[:2], leaves, layout)
             form = PackedForm(step, trees, structures[:2], reductions, layout, parts)
-        return _Jitted(form, self._donated, [len(of_tree) for of_tree in leaves], stops=stops)
+        return form, stops
 
 
 def _register(jax: Any) -> None:
@@ -168,33 +180,40 @@ def _register(jax: Any) -> None:
         )
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is other
-
-
 class _Jitted:
     """A form of a step under ``jax.jit``, which itself tells shapes and dtypes apart.
 
+    Trees that JAX opens are given to it as they are: it opens them faster than anybody else.
+
     Attributes:
-        closed: makes the result of leaves.
         stops: whether the step stops in the debugger at each call.
-        size: the number of all leaves.
+        of_trees: the step as a function of gradients, weights and state.
     """
 
     def __init__(
-        self, form: TreeForm | PackedForm, donated: frozenset[str], sizes: list[int], *, stops: bool
+        self,
+        form: TreeForm | PackedForm,
+        donated: frozenset[str],
+        flatten: Callable[[Any], Opened],
+        result: Callable[[Any, Any], Any],
+        *,
+        stops: bool,
     ) -> None:
         import jax
 
-        self.closed, self.stops, self.size = form.closed, stops, sum(sizes)
-        self._first, self._second = sizes[0], sizes[0] + sizes[1]
+        def leaves_of(tree: Any) -> list[Any]:
+            if tree is None:
+                return []
+            return list(tree.arrays) if isinstance(tree, PackedState) else flatten(tree)[0]
+
+        def of_trees(gradients: Any, weights: Any, state: Any) -> Any:
+            return result(*form.closed(form.run(*map(leaves_of, (gradients, weights, state)))))
+
         numbers = [number for number, name in enumerate(("gradients", "weights", "state")) if name in donated]
-        self._function: Callable[..., Any] = jax.jit(form.run, donate_argnums=numbers)
+        self.stops, self._closed = stops, form.closed
+        self.of_trees: Callable[..., Any] = jax.jit(of_trees, donate_argnums=numbers)
+        self._of_leaves: Callable[..., Any] = jax.jit(form.run, donate_argnums=numbers)
 
-    def split(self, leaves: list[Any]) -> list[list[Any]]:
-        """Return the leaves of gradients, weights and state."""
-        return [leaves[: self._first], leaves[self._first : self._second], leaves[self._second :]]
-
-    def __call__(self, leaves: list[list[Any]]) -> list[list[Any]]:
-        """Return the leaves of the new gradients and of the new state."""
-        return self._function(*leaves)  # type: ignore[no-any-return]
+    def of_leaves(self, leaves: list[list[Any]]) -> Any:
+        """Return the new gradients and the new state."""
+        return self._closed(self._of_leaves(*leaves))

@@ -80,7 +80,7 @@ class TorchPlan:
         placed = [Result(result.place, node) for result, node in zip(results, nodes, strict=True)]
         layout = Layout(placed, self._planned)
         self._homes_of = layout.homes()
-        self._given_of = {result: key for key, (result, _) in self._homes_of.items()}
+        self._given_of = {result: key for key, result in layout.overwritten().items()}
         self._may_overwrite_state = "state" in donated
         self._targets = layout.targets(donated)
         self._packed_results = layout.packed
@@ -96,8 +96,8 @@ class TorchPlan:
         self._prologue = self._evaluating() if self._evaluated else None
         self._functions: dict[tuple[int, ...], Function] = {}
         self._buffers = Buffers()
-        # The packed results of the last call, with the views that were handed out.
-        self._homes: dict[Key, tuple[Any, list[Any]]] = {}
+        # The packed results of the last call, with the views that were handed out, and where these lay.
+        self._homes: dict[Key, tuple[Any, list[Any], list[int]]] = {}
 
     # ---- Once
 
@@ -253,8 +253,9 @@ class TorchPlan:
         if key in self._homes_of:
             result, members_of = self._homes_of[key]
             if result in self._homes:
-                home, views = self._homes[result]
-                if all(map(is_, members_of(leaves["state"]), views)):
+                home, views, addresses = self._homes[result]
+                # Who sets ``data`` gives a tensor other memory.
+                if all(map(is_, members_of(leaves["state"]), views)) and _addresses(views) == addresses:
                     return home
         import torch
 
@@ -265,7 +266,7 @@ class TorchPlan:
         given = self._given_of.get(output.key) if self._may_overwrite_state else None
         if given is None:
             return None, None
-        known, views = self._homes.get(output.key, (None, None))
+        known, views, _ = self._homes.get(output.key, (None, None, None))
         return packed[given], views if packed[given] is known else None
 
     def _usable_targets(self, leaves: Leaves, flats: dict[Source, Any]) -> dict[Source | None, Any]:
@@ -300,8 +301,15 @@ class TorchPlan:
             for (kind, number), view in zip(packed.places, of_home, strict=True):
                 results[kind][number] = view
             if packed.places[0][0] == "state":
-                self._homes[packed.key] = home, of_home
+                self._homes[packed.key] = home, of_home, _addresses(of_home)
         return results
+
+
+def _addresses(tensors: list[Any]) -> list[int]:
+    """Return where tensors lie; fake ones lie nowhere."""
+    import torch
+
+    return [tensor.data_ptr() if type(tensor) is torch.Tensor else 0 for tensor in tensors]
 
 
 def _views(packed: Packed, home: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 """Who owns the memory of results: what is donated is written to, and nothing else that somebody refers to."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,62 @@ def test_a_pool_gives_an_array_again_once_it_is_dropped() -> None:
     assert pool.take("updates", 4, "float32").ctypes.data != place
     del view
     assert pool.take("updates", 4, "float32").ctypes.data == place
+
+
+def copied(tree: Any) -> Any:
+    """Return a state in new arrays, as it comes from a file."""
+    if isinstance(tree, dict):
+        return {key: copied(entry) for key, entry in tree.items()}
+    return [copied(entry) for entry in tree] if isinstance(tree, list) else np.array(tree)
+
+
+@pytest.mark.parametrize("donate", [(), ("gradients", "state")])
+def test_a_state_may_come_back_from_elsewhere_at_any_call(donate: tuple[str, ...]) -> None:
+    """Of the last call, of one before, from a file, or in part: the numbers are those of the plain step."""
+    step = AdamStep()
+    fast, gradients = compiled(step, donate), [leaf(5, 1), leaf(7, 2), leaf(LARGE, 3)]
+    state, other = step.init(gradients), fast.init(gradients)
+    for seed, takes_copy in enumerate((False, False, True, False, True, True, False)):
+        given = [leaf(size, 10 * seed + number) for number, size in enumerate((5, 7, LARGE))]
+        expected, state = step(given, None, state)
+        if takes_copy:
+            other = copied(other)
+        else:
+            # One array of many has changed.
+            other["first_moment"][1] = other["first_moment"][1].copy()
+        updates, other = fast([array.copy() for array in given], None, other)
+        assert_same_trees([updates, other], [expected, state])
+
+
+@pytest.mark.parametrize("donate", [(), ("state",)])
+def test_a_schedule_may_call_the_step_again(donate: tuple[str, ...]) -> None:
+    """With a state of its own, in the middle of a call whose state lies where the last one has left it."""
+    inner: dict[str, Any] = {"state": None, "calls": 0}
+
+    def rate(count: Any) -> Any:
+        inner["calls"] += 1
+        if inner["calls"] % 2:
+            _, inner["state"] = fast([leaf(5, 8), leaf(7, 9)], None, inner["state"])
+        return 0.1
+
+    fast, plain = compiled(AdamStep(learning_rate=rate), donate), AdamStep(learning_rate=0.1)
+    gradients = [leaf(5, 1), leaf(7, 2)]
+    state, other = plain.init(gradients), fast.init(gradients)
+    for _ in range(4):
+        expected, state = plain(gradients, None, state)
+        updates, other = fast(gradients, None, other)
+        assert_same_trees([updates, other], [expected, state])
+
+
+def test_a_state_from_elsewhere_is_gathered_where_the_new_one_will_lie() -> None:
+    """No memory is kept for what only the first call has to gather."""
+    step, gradients = compiled(AdamStep(), donate=("state",)), [leaf(60_000, seed) for seed in range(8)]
+    state, size = AdamStep().init(gradients), 4 * 60_000 * len(gradients)
+    tracemalloc.start()
+    for _ in range(3):
+        updates, state = step(gradients, None, state)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len({id(leaf.base) for name in ("first_moment", "second_moment") for leaf in state[name]}) == 2
+    # The gradients behind one another, updates of this call and the last, and two moments.
+    assert 5 * size <= held < 5.5 * size, updates

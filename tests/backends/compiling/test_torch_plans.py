@@ -299,3 +299,19 @@ def test_a_large_state_may_be_made_inside_a_transformation() -> None:
     of_compiler = torch.compile(first_moment, fullgraph=True, backend=recording)(weights)
     assert torch.equal(of_compiler, torch.zeros_like(weights))
     assert recorded and not any("copy" in target for target in recorded)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_state_that_was_given_other_memory_counts(is_compiled: bool, request: Any) -> None:
+    """As who loads a file with ``tensor.data = loaded`` expects."""
+    if is_compiled:
+        request.getfixturevalue("written")
+    plain, fast = AdamStep(), compiled(AdamStep(), donate=("state",))
+    gradients = [torch.arange(1.0, 4.0), torch.ones(2)]
+    state, other = plain.init(gradients), fast.init(gradients)
+    for call in range(4):
+        expected, state = plain(gradients, None, state)
+        updates, other = fast(gradients, None, other)
+        assert all(map(torch.allclose, updates, expected)), call
+        for of_one in (state, other):
+            of_one["first_moment"][0].data = torch.full((3,), float(call))
