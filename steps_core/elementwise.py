@@ -47,6 +47,8 @@ def advance_leaves(
 
 
 def _in_format(call: Call, moment: Array, gradient: Array) -> Array:
+    if moment.dtype == gradient.dtype:
+        return moment
     name = dtype_name(gradient.dtype)
     if not is_complex_name(dtype_name(moment.dtype)):
         name = real_name(name)

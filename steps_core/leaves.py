@@ -11,6 +11,7 @@ from .namespaces import (
     device_of,
     dtype_name,
     is_single_device,
+    is_torch,
     library_name,
     namespace_of,
 )
@@ -57,7 +58,7 @@ def open_tree(tree: Tree, name: str) -> Leaves:
             values.append(None)
             continue
         xp = namespace_of(leaf)
-        if xp is None or not _is_supported(leaf, xp):
+        if xp is None or not _is_supported(leaf):
             raise _unsupported(leaf, leaf_paths(structure, name)[index])
         if is_partial(leaf):
             raise _not_added_up(leaf, leaf_paths(structure, name)[index])
@@ -69,10 +70,10 @@ def open_tree(tree: Tree, name: str) -> Leaves:
     return Leaves(name, values, structure, first)
 
 
-def _is_supported(leaf: Array, xp: Namespace) -> bool:
+def _is_supported(leaf: Array) -> bool:
     if dtype_name(leaf.dtype) not in LEAF_DTYPES:
         return False
-    return library_name(xp) != "torch" or str(leaf.layout) == "torch.strided"
+    return not is_torch(leaf) or str(leaf.layout) == "torch.strided"
 
 
 def _unsupported(leaf: Any, path: str) -> LeafTypeError:

@@ -14,9 +14,11 @@ Array = Any
 Namespace = Any
 
 # array-api-compat's own look-ups go through functools caches, which warn under torch.compile; what is
-# needed inside a call is therefore answered here for PyTorch.
+# needed inside a call is therefore answered here, once for each type.
 _NAMESPACES: dict[type, Namespace | None] = {}
 _IS_TORCH: dict[type, bool] = {}
+_IS_OF_NUMPY: dict[type, bool] = {}
+_IS_TRACED_BY_JAX: dict[type, bool] = {}
 
 # torch.compile looks through all of sys.modules where that is asked, and fails if its own imports change it
 # meanwhile. So libraries are kept here once they are seen.
@@ -92,10 +94,19 @@ def is_torch(array: Array) -> bool:
     return _IS_TORCH[kind]
 
 
+def _is_of_numpy(array: Array) -> bool:
+    kind = type(array)
+    if kind not in _IS_OF_NUMPY:
+        _IS_OF_NUMPY[kind] = array_api_compat.is_numpy_array(array)
+    return _IS_OF_NUMPY[kind]
+
+
 def device_of(array: Array) -> Any:
     """Return the device of an array; None while JAX traces."""
     if is_torch(array):
         return array.device
+    if _is_of_numpy(array):
+        return "cpu"
     # Asking a traced array makes JAX search all that it has traced for the origin, to tell it in an error.
     return None if is_traced_by_jax(array) else array_api_compat.device(array)
 
@@ -214,10 +225,11 @@ def requires_grad(array: Array) -> bool:
 
 def is_traced_by_jax(array: Any) -> bool:
     """Return whether this is an abstract value inside a JAX transformation."""
-    if is_torch(array):
-        return False
-    jax = loaded("jax")
-    return jax is not None and isinstance(array, jax.core.Tracer)
+    kind = type(array)
+    if kind not in _IS_TRACED_BY_JAX:
+        jax = loaded("jax")
+        _IS_TRACED_BY_JAX[kind] = jax is not None and issubclass(kind, jax.core.Tracer)
+    return _IS_TRACED_BY_JAX[kind]
 
 
 def is_compiled_by_torch() -> bool:

@@ -148,9 +148,9 @@ class StateView:
         with _as_state_error():
             opened = open_tree(entry.value, entry.path)
             require_same_structure("gradients", call.gradients.structure, entry.path, opened.structure)
-        for index, (leaf, moment) in enumerate(zip(call.gradients.values, opened.values, strict=True)):
-            if leaf is not None:
-                self._require_moment(call, index, moment, opened, real)
+            for index, (leaf, moment) in enumerate(zip(call.gradients.values, opened.values, strict=True)):
+                if leaf is not None:
+                    self._require_moment(call, index, moment, opened, real)
         return opened.values
 
     def _require_moment(
@@ -169,8 +169,7 @@ class StateView:
                 f"be an array like {call.path(index)}, of shape {tuple(leaf.shape)} and dtype {expected[0]}"
             )
             raise StateView(moment, opened.path(index)).error(rule, moment)
-        with _as_state_error():
-            require_same_device(leaf, moment, call.gradients, opened, index)
+        require_same_device(leaf, moment, call.gradients, opened, index)
 
 
 def _moment_dtypes(call: Call, index: int, real: bool) -> tuple[str, ...]:
