@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from .numpy_tasks import Key, Task, key_of, slices_of
+from .passes import is_single, is_summed_in_passes
 from .tracing import INPUT, TracedArray
 
 MembersOf = Callable[[list[Any]], tuple[Any, ...]]
@@ -84,8 +85,10 @@ class Layout:
 
     def _needed(self) -> set[int]:
         needed = {id(result.node) for result in self.alone}
-        for stage in self._planned:
-            needed |= {id(given) for node in stage.single for given in node.arrays}
+        for node in (node for stage in self._planned for node in stage.single):
+            # Of sums that passes collect, only numbers are added by themselves.
+            in_passes = is_summed_in_passes(node)
+            needed |= {id(given) for given in node.arrays if not in_passes or is_single(given)}
         for task in self._tasks():
             needed |= {id(node) for node in (*task.scalars, *task.parts)}
             for members in task.arrays:
