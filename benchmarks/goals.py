@@ -76,6 +76,7 @@ GOALS = (
     Goal("clip", "60 leaves", ON_JAX, OPTAX, 0.95),
     Goal("chain", "3 tiny leaves", ON_TORCH, TORCH, 0.8),
     Goal("chain", "3 tiny leaves", ON_JAX, OPTAX, 0.8),
+    Goal("chain", "3 tiny leaves", PACKED, OPTAX, 0.8),
     Goal("adam", "3 tiny leaves", NUMBA, SKLEARN, 0.8),
     Goal("norm", "16M", "ours, numpy + numba", ("limit, plain sum of squares",), 1.5),
     Goal("norm", "16M", "ours, torch compiled", ("limit, plain sum of squares",), 1.5),

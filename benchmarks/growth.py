@@ -15,16 +15,20 @@ NAMES = {
 MOST_LEAVES_ON_JAX = 1_000
 
 
+# Arrays of all candidates at a time would not fit into memory beyond this; they are measured one by one.
+MOST_ELEMENTS_TOGETHER = 10_000_000
+
+
 def orders() -> list[tuple[str, int, list[list[int]], list[str]]]:
     """Return what is measured: along which axis, where on it, the shapes of the leaves and the candidates."""
-
-    def wanted(leaves: int) -> list[str]:
-        return [name for name in NAMES if leaves <= MOST_LEAVES_ON_JAX or not _is_jax(name)]
-
-    return [
-        *(("leaves", leaves, [[100]] * leaves, wanted(leaves)) for leaves in LEAVES),
-        *(("elements", elements, [[elements]], list(NAMES)) for elements in ELEMENTS),
-    ]
+    found = []
+    for leaves in LEAVES:
+        wanted = [name for name in NAMES if leaves <= MOST_LEAVES_ON_JAX or not _is_jax(name)]
+        found.append(("leaves", leaves, [[100]] * leaves, wanted))
+    for elements in ELEMENTS:
+        groups = [list(NAMES)] if elements <= MOST_ELEMENTS_TOGETHER else [[name] for name in NAMES]
+        found += [("elements", elements, [[elements]], wanted) for wanted in groups]
+    return found
 
 
 def _is_jax(name: str) -> bool:

@@ -50,7 +50,7 @@ def main(
     if grow:
         for axis, at, shapes, wanted in growth.orders():
             order = {"shapes": shapes, "step": "chain", "names": wanted, "rounds": min(rounds, 5)}
-            results["growth"].setdefault(axis, {})[str(at)] = _measured(order)
+            results["growth"].setdefault(axis, {}).setdefault(str(at), {}).update(_measured(order))
             output.print(f"growth: {at:,} {axis}", markup=False)
             _write(results, out)
     if weigh:
