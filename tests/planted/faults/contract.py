@@ -360,7 +360,7 @@ def pairs_leaves_by_position(require_same_structure, core):
     source="peers.md, 4: keras and mlx turn int32 leaves into float32",
 )
 def takes_leaves_of_any_dtype(_is_supported, core):
-    return lambda leaf, xp: True
+    return lambda leaf: True
 
 
 @fault(
