@@ -87,12 +87,7 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
     own = [number for number, array in enumerate(aliases) if array is None]
 
     def block(
-        arrays: Sequence[Any],
-        outputs: Sequence[Any],
-        parts: Sequence[Any],
-        scalars: Sequence[Any],
-        registers: Sequence[Any],
-        add_squares: Callable[[int, Any], None],
+        arrays: Sequence[Any], outputs: Sequence[Any], _: Any, scalars: Sequence[Any], *__: Any
     ) -> None:
         loop(*arrays, *(outputs[number] for number in own), *scalars)
 
@@ -100,7 +95,7 @@ def _compiled(kernel: Kernel, aliases: tuple[int | None, ...]) -> BlockFunction:
 
 
 class _Loop(BlockFunction):
-    """A block of which has all rows that a thread does."""
+    """A compiled loop, which needs no blocks: it runs on all rows that a thread has."""
 
     def run(self, start: int, stop: int, rows: int, *arguments: Any) -> None:
         """Run on the rows from start to stop at once."""
